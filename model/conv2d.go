@@ -79,14 +79,14 @@ func (l Conv2D) forward(p *Pass, x *gorgonia.Node, filters func(c kernel.Conv, w
 				if len(in) == 3 {
 					bias = in[2].Float32
 				}
-				convolution.Forward(worker, z.Float32, in[0].Float32, in[1].Float32, bias, lo, hi)
+				convolution.Forward(worker, z.Float32, in[0].Float32, bias, lo, hi)
 			},
 		},
 		backward: graph.Operation{
 			Name: "conv2d-input-gradient", Grain: convolution.Grain(),
 			Prepare: func(in []graph.Array) { convolution.PrepareBack(in[1].Float32) },
 			Rows: func(worker, lo, hi int, dx graph.Array, in []graph.Array) {
-				convolution.InputGradient(worker, dx.Float32, in[0].Float32, in[1].Float32, lo, hi)
+				convolution.InputGradient(worker, dx.Float32, in[0].Float32, lo, hi)
 			},
 		},
 	})

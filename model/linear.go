@@ -61,6 +61,11 @@ func (p *Pass) dense(x *gorgonia.Node, l dense) *gorgonia.Node {
 	return p.adapt(x, p.product(x, l), l)
 }
 
+// Weights of a layer without positions are packed for products of a few examples at a time, which
+// stay in the cache with the layers around it, if there are at most packedValues of them in rows of
+// less than packedRow. A product of the whole batch is faster for others.
+const packedValues, packedRow = 1 << 16, 1024
+
 // product declares the dense layer l by itself.
 func (p *Pass) product(x *gorgonia.Node, l dense) *gorgonia.Node {
 	shape := x.Shape().Clone()
@@ -81,7 +86,7 @@ func (p *Pass) product(x *gorgonia.Node, l dense) *gorgonia.Node {
 			kernel.AddBias(z, inputs[2].Float32)
 		}
 	}
-	if last == 1 {
+	if last == 1 && (in*out > packedValues || in >= packedRow) {
 		a.forward.Run = func(z graph.Array, a []graph.Array) {
 			pool.Gemm(false, true, batch, out, in, 1, a[0].Float32, in, a[1].Float32, in, 0, z.Float32, out)
 			addBias(z.Float32, a)

@@ -25,7 +25,7 @@ func (p *Pass) validity(x, mask *gorgonia.Node) *gorgonia.Node {
 	n := x.Shape().TotalSize() / batch
 	return p.Apply(graph.Operation{
 		Name: "validity", Type: tensor.Float32, Shape: []int{batch},
-		Grain: graph.Grain(n), Rows: func(_, lo, hi int, out graph.Array, in []graph.Array) {
+		Work: n, Rows: func(_, lo, hi int, out graph.Array, in []graph.Array) {
 			for i := lo; i < hi; i++ {
 				out.Float32[i] = in[1].Float32[i]
 				if !(kernel.SumSquares(in[0].Float32[i*n:(i+1)*n]) <= maxSquaredNorm) { // true for NaN
@@ -119,20 +119,22 @@ func (p *Pass) loss(outputs, targets *gorgonia.Node) *gorgonia.Node {
 	gradients := make([]float32, batch*width) // written with the losses
 	return p.Apply(graph.Operation{
 		Name: learnt.Loss.Name(), Type: tensor.Float32, Shape: []int{batch},
-		Grain: lossGrain, Rows: func(_, lo, hi int, out graph.Array, in []graph.Array) {
+		Work: lossWork, Rows: func(_, lo, hi int, out graph.Array, in []graph.Array) {
 			learnt.Loss.Rows(&learnt, out.Float32[lo:hi], gradients[lo*width:hi*width], in[0].Float32[lo*width:hi*width], in[1].Float32[lo*numbers:hi*numbers])
 		},
 		Gradient: func(inputs []*gorgonia.Node, losses, weights *gorgonia.Node) []*gorgonia.Node {
 			return []*gorgonia.Node{p.Apply(graph.Operation{
 				Name: learnt.Loss.Name() + "-gradient", Type: tensor.Float32, Shape: []int{batch, width},
-				Run: func(out graph.Array, in []graph.Array) { scaleRows(out.Float32, gradients, in[0].Float32, width) },
+				Rows: func(_, lo, hi int, out graph.Array, in []graph.Array) {
+					scaleRows(out.Float32[lo*width:hi*width], gradients[lo*width:hi*width], in[0].Float32[lo:hi], width)
+				},
 			}, weights, losses), nil}
 		},
 	}, outputs, targets)
 }
 
-// lossGrain is the smallest number of losses worth handing to a worker.
-const lossGrain = 32
+// lossWork is about how many values take as long to write as a loss.
+const lossWork = 256
 
 // scaleRows writes weights[i] times row i of x to dst: zeros for a weight of 0, whatever x holds.
 func scaleRows(dst, x, weights []float32, columns int) {

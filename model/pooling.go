@@ -39,7 +39,7 @@ func (l MaxPool2D) Forward(p *Pass, x *gorgonia.Node) *gorgonia.Node {
 	}
 	return p.Apply(graph.Operation{
 		Name: "max_pool2d", Type: tensor.Float32, Shape: []int{batch, g.OutHeight(), g.OutWidth(), g.Channels},
-		Grain: graph.Grain(size), Rows: pooled,
+		Work: size, Rows: pooled,
 		Gradient: func(_ []*gorgonia.Node, y, dy *gorgonia.Node) []*gorgonia.Node {
 			// y is an input only to say that the forward operation has run.
 			return []*gorgonia.Node{p.Apply(graph.Operation{

@@ -99,7 +99,7 @@ func (p Binding) SquaredNorms(b *graph.Builder) *gorgonia.Node {
 	_, sizeX := rows(x)
 	return b.Apply(graph.Operation{
 		Name: p.use.Rule.name() + ": squared norms", Type: tensor.Float64, Shape: []int{batch},
-		Grain: graph.Grain(int(p.work)), Rows: func(worker, lo, hi int, out graph.Array, in []graph.Array) {
+		Work: int(p.work), Rows: func(worker, lo, hi int, out graph.Array, in []graph.Array) {
 			for i := lo; i < hi; i++ {
 				out.Float64[i] = p.square(worker, i, row(in[0], i, sizeX), row(in[1], i, sizeZ))
 			}

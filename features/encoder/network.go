@@ -25,7 +25,7 @@ func (l layer) shape() data.Shape {
 }
 
 // linear writes the outputs of n pictures to z.
-func (l layer) linear(z, x []float32, n int) { l.Forward(0, z, x, l.filters, l.bias, 0, n) }
+func (l layer) linear(z, x []float32, n int) { l.Forward(0, z, x, l.bias, 0, n) }
 
 func (l layer) forward(z, x []float32, n int) {
 	l.linear(z, x, n)

@@ -74,7 +74,8 @@ type bufferPlan struct {
 	held     map[*gorgonia.Node]buffer // memory of outputs that are still to be read
 	lent     map[*gorgonia.Node]buffer // memory of inputs, for the first operation that works in place on them
 	free     []buffer
-	released []buffer // free after the loop in the making, whose later blocks still read them
+	released []released              // free after the loop in the making, whose later blocks still read them
+	made     map[*gorgonia.Node]bool // by the loop in the making
 	floats   int
 
 	sketched bool // whether buffers have a size but no memory
@@ -86,12 +87,20 @@ type buffer struct {
 	values []float32
 }
 
+// released is a buffer that no later operation reads. If the loop itself wrote it, rows of another
+// output of that size may lie where its rows lay: blocks read and write their own rows alone.
+type released struct {
+	buffer
+	size int // of what the loop wrote, 0 for what lay there before
+}
+
 func newBufferPlan(order, outputs []*gorgonia.Node) *bufferPlan {
 	p := &bufferPlan{
 		inputs:  map[*gorgonia.Node][]*gorgonia.Node{},
 		readers: map[*gorgonia.Node]int{},
 		held:    map[*gorgonia.Node]buffer{},
 		lent:    map[*gorgonia.Node]buffer{},
+		made:    map[*gorgonia.Node]bool{},
 	}
 	for _, n := range order {
 		p.inputs[n] = inputsOf(n)
@@ -119,7 +128,7 @@ func (p *bufferPlan) acquire(n *gorgonia.Node) Array {
 	if !ok {
 		memory = p.take(size)
 	}
-	p.held[n] = memory
+	p.held[n], p.made[n] = memory, true
 	if p.sketched {
 		return Array{}
 	}
@@ -146,8 +155,14 @@ func (p *bufferPlan) inherit(n *gorgonia.Node, size int) (buffer, bool) {
 	return buffer{}, false
 }
 
-// take takes the smallest free buffer that fits without wasting more than half of it, or makes one.
+// take takes a buffer that an output of the loop had, or the smallest free one that fits without
+// wasting more than half of it, or makes one.
 func (p *bufferPlan) take(size int) buffer {
+	if i := slices.IndexFunc(p.released, func(r released) bool { return r.size == size }); i >= 0 {
+		memory := p.released[i].buffer
+		p.released = slices.Delete(p.released, i, i+1)
+		return memory
+	}
 	best := -1
 	for i, b := range p.free {
 		if b.size >= size && b.size <= 2*size && (best < 0 || b.size < p.free[best].size) {
@@ -166,10 +181,13 @@ func (p *bufferPlan) take(size int) buffer {
 	return b
 }
 
-// settle frees what was released: all rows of it have been read.
+// settle frees what was released, before a new loop: all rows of it have been read.
 func (p *bufferPlan) settle() {
-	p.free = append(p.free, p.released...)
+	for _, r := range p.released {
+		p.free = append(p.free, r.buffer)
+	}
 	p.released = p.released[:0]
+	clear(p.made)
 }
 
 // release lets go of the buffers of inputs that n was the last to read.
@@ -177,7 +195,11 @@ func (p *bufferPlan) release(n *gorgonia.Node) {
 	for _, in := range p.inputs[n] {
 		p.readers[in]--
 		if memory, ok := p.held[in]; ok && p.readers[in] == 0 {
-			p.released = append(p.released, memory)
+			size := 0
+			if p.made[in] {
+				size = tensor.Shape(in.Shape()).TotalSize()
+			}
+			p.released = append(p.released, released{memory, size})
 			delete(p.held, in)
 		}
 	}

@@ -56,13 +56,13 @@ func (b *Builder) Compile(outputs ...*gorgonia.Node) (*Executor, error) {
 		if err != nil {
 			return nil, err
 		}
-		l, joined := e.loopFor(op, b.pool)
+		l, joined := e.loopFor(op, plan.inputs[n], b.pool)
 		if !joined {
 			plan.settle()
 		}
 		arrays[n] = plan.acquire(n)
 		plan.release(n)
-		l.add(&instruction{name: n.Name(), part: partOf(n), op: op, out: arrays[n], in: in})
+		l.add(&instruction{node: n, part: partOf(n), op: op, out: arrays[n], in: in})
 	}
 	for i, out := range outputs {
 		e.values[out] = arrays[read[i]]

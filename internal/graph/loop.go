@@ -2,19 +2,24 @@ package graph
 
 import (
 	"cmp"
+	"slices"
 	"sync/atomic"
 	"time"
 
 	"dpsgd/internal/kernel"
+
+	"gorgonia.org/gorgonia"
+	"gorgonia.org/tensor"
 )
 
 // instruction is one operation with its memory.
 type instruction struct {
-	name, part string
-	op         Operation
-	out        Array
-	in         []Array
-	spent      atomic.Int64 // nanoseconds, for a profile
+	node  *gorgonia.Node
+	part  string
+	op    Operation
+	out   Array
+	in    []Array
+	spent atomic.Int64 // nanoseconds, for a profile
 }
 
 // loop holds what runs together: one operation with Run, or neighbours with Rows, a block of rows
@@ -24,7 +29,7 @@ type loop struct {
 	rows         int // 0 for an operation with Run
 	todo         int // rows that the present run computes, the first ones
 	grain        int // the size of a block is a multiple of it
-	bytes        int // that a row takes in all operations
+	work, bytes  int // of a row in all operations
 	instructions []*instruction
 	profiled     bool
 	body         func(worker, lo, hi int) // blocks, bound once
@@ -33,20 +38,36 @@ type loop struct {
 // blockBytes is how much memory a block of rows may take: about half of a second-level cache.
 const blockBytes = 1 << 20
 
-// loopFor returns the loop that an operation joins: the last one, or a new one if the numbers of
-// rows differ, or if there is something to prepare, which may depend on what comes before.
-func (e *Executor) loopFor(op Operation, pool *kernel.Pool) (l *loop, joined bool) {
+// loopFor returns the loop that an operation with these inputs joins: the last one, or a new one if
+// the numbers of rows differ.
+func (e *Executor) loopFor(op Operation, in []*gorgonia.Node, pool *kernel.Pool) (l *loop, joined bool) {
 	rows := 0
 	if op.Rows != nil {
 		rows = op.Shape[0]
 	}
-	if n := len(e.loops); n > 0 && rows > 0 && e.loops[n-1].rows == rows && op.Prepare == nil {
+	if n := len(e.loops); n > 0 && rows > 0 && e.loops[n-1].rows == rows && (op.Prepare == nil || e.loops[n-1].takes(op, in)) {
 		return e.loops[n-1], true
 	}
-	l = &loop{pool: pool, rows: rows}
+	l = &loop{pool: pool, rows: rows, grain: 1}
 	l.body = l.blocks
 	e.loops = append(e.loops, l)
 	return l, false
+}
+
+// fewestRows is how many rows of a block an operation that has something to prepare leaves room for
+// at least. With fewer, a longer loop keeps more buffers from others and gains little.
+const fewestRows = 12
+
+// takes reports whether an operation with something to prepare may join the loop: if what it
+// prepares from is there before, and if blocks stay large enough.
+func (l *loop) takes(op Operation, in []*gorgonia.Node) bool {
+	for _, i := range l.instructions {
+		if slices.Contains(in[1:], i.node) {
+			return false
+		}
+	}
+	bytes := l.bytes + 4*tensor.Shape(op.Shape).TotalSize()/l.rows
+	return bytes*max(fewestRows, l.grain, op.Grain) <= blockBytes
 }
 
 func (l *loop) add(i *instruction) {
@@ -54,8 +75,8 @@ func (l *loop) add(i *instruction) {
 	if l.rows == 0 {
 		return
 	}
-	row := (len(i.out.Float32) + 2*len(i.out.Float64) + len(i.out.Int32)) / l.rows
-	l.grain, l.bytes = max(l.grain, cmp.Or(i.op.Grain, Grain(row))), l.bytes+4*row
+	row := i.node.Shape().TotalSize() / l.rows
+	l.grain, l.work, l.bytes = max(l.grain, i.op.Grain), l.work+cmp.Or(i.op.Work, row), l.bytes+row*int(i.node.Dtype().Size())
 }
 
 // run runs the loop, and tells record what each operation took unless it is nil.
@@ -66,8 +87,10 @@ func (l *loop) run(record func(part, name string, d time.Duration)) {
 		i := l.instructions[0]
 		i.op.Run(i.out, i.in)
 	} else if l.todo > 0 {
-		if i := l.instructions[0]; i.op.Prepare != nil {
-			i.op.Prepare(i.in)
+		for _, i := range l.instructions {
+			if i.op.Prepare != nil {
+				i.op.Prepare(i.in)
+			}
 		}
 		size := l.blockRows()
 		l.pool.Run((l.todo+size-1)/size, 1, l.body)
@@ -77,10 +100,15 @@ func (l *loop) run(record func(part, name string, d time.Duration)) {
 	}
 }
 
+// blockRows returns the size of a block: every worker gets as many, and rows that are worth it.
 func (l *loop) blockRows() int {
-	size := max(blockBytes/max(l.bytes, 1)/l.grain, 1) * l.grain
-	return min(size, (l.todo+l.pool.Threads()-1)/l.pool.Threads())
+	least := roundUp(Grain(l.work), l.grain)
+	size := max(blockBytes/max(l.bytes, 1)/least, 1) * least
+	blocks := roundUp((l.todo+size-1)/size, l.pool.Threads())
+	return min(size, roundUp((l.todo+blocks-1)/blocks, l.grain))
 }
+
+func roundUp(n, multiple int) int { return (n + multiple - 1) / multiple * multiple }
 
 // blocks runs all operations on blocks [lo, hi) of rows.
 func (l *loop) blocks(worker, lo, hi int) {
@@ -108,6 +136,6 @@ func (l *loop) report(took time.Duration, record func(part, name string, d time.
 		total += spent[j]
 	}
 	for j, i := range l.instructions {
-		record(i.part, i.name, time.Duration(float64(took)*spent[j]/total))
+		record(i.part, i.node.Name(), time.Duration(float64(took)*spent[j]/total))
 	}
 }

@@ -1,6 +1,8 @@
 package graph_test
 
 import (
+	"regexp"
+	"sync"
 	"testing"
 
 	"dpsgd/internal/graph"
@@ -33,15 +35,16 @@ func scaled(b *graph.Builder, x *gorgonia.Node, values int, factor float32, arou
 func nothing(int) func() { return func() {} }
 
 // A block of rows is not overwritten by the outputs of a later block that another worker computes
-// first: no output of a loop takes the buffer of another one.
+// first: an output of a loop takes the buffer of another one only if their rows are as wide.
 func TestBlocksOfRowsShareNoBuffers(t *testing.T) {
-	const rows, width = 64, 4096 // two blocks
+	const rows, width = 64, 4096 // several blocks
 	pool := kernel.NewPool(2)
 	defer pool.Close()
 	b := graph.NewBuilder(pool)
 	x := b.Input("x", tensor.Float32, rows, width)
 	copy(b.Values(x).Float32, float32s(rows*width, 1))
 	later := make(chan struct{})
+	written := sync.OnceFunc(func() { close(later) })
 	first := scaled(b, x, width, 1, nothing)
 	second := scaled(b, first, width/4, 2, func(lo int) func() {
 		if lo == 0 {
@@ -53,48 +56,62 @@ func TestBlocksOfRowsShareNoBuffers(t *testing.T) {
 		if lo == 0 {
 			return func() {}
 		}
-		return func() { close(later) }
+		return written
 	})
-	e := compile(t, b, third)
+	fourth := scaled(b, third, width, 4, nothing)
+	e := compile(t, b, fourth)
 	e.RunAll()
 	values := b.Values(x).Float32
-	for i, got := range e.Values(third).Float32 {
-		if row, j := i/(width/2), i%(width/2)%(width/4); got != 6*values[row*width+j] {
-			t.Fatalf("value %d is %v, expected %v", i, got, 6*values[row*width+j])
+	for i, got := range e.Values(fourth).Float32 {
+		if row, j := i/width, i%(width/4); got != 24*values[row*width+j] {
+			t.Fatalf("value %d is %v, expected %v", i, got, 24*values[row*width+j])
 		}
+	}
+	if want := 4 * rows * (width + width/4 + width/2); e.Bytes() != want {
+		t.Errorf("found %d bytes, expected %d: the last rows lie where the first ones lay", e.Bytes(), want)
 	}
 }
 
-// What is prepared is prepared once for all rows, after everything that was declared before.
+// What is prepared is prepared once for all rows, when all of what it is prepared from is there. It
+// keeps no operation from the loop of those before, unless one of these computes it. What is read in
+// all rows stays until the last block.
 func TestPrepareComesBeforeRows(t *testing.T) {
-	const rows, width = 32, 1 << 14
-	pool := kernel.NewPool(2)
-	defer pool.Close()
-	b := graph.NewBuilder(pool)
+	const rows, width = 512, 1 << 10 // of several blocks
+	b := graph.NewBuilder(nil)
 	x := b.Input("x", tensor.Float32, rows, width)
 	copy(b.Values(x).Float32, float32s(rows*width, 1))
-	first := scaled(b, x, width, 2, nothing)
-	prepared, last := 0, float32(0)
-	second := b.Apply(graph.Operation{
-		Name: "second", Type: tensor.Float32, Shape: []int{rows, width},
-		Prepare: func(in []graph.Array) { prepared, last = prepared+1, in[0].Float32[rows*width-1] },
-		Rows: func(_, lo, hi int, out graph.Array, in []graph.Array) {
-			for i := lo * width; i < hi*width; i++ {
-				out.Float32[i] = in[0].Float32[i] + last
-			}
-		},
-	}, first)
-	e := compile(t, b, second)
+	prepared, order := 0, ""
+	plus := func(name string, to, last *gorgonia.Node) *gorgonia.Node {
+		var value float32
+		return b.Apply(graph.Operation{
+			Name: name, Type: tensor.Float32, Shape: []int{rows, width},
+			Prepare: func(in []graph.Array) { prepared, value = prepared+1, in[1].Float32[rows*width-1] },
+			Rows: func(_, lo, hi int, out graph.Array, in []graph.Array) {
+				order += name
+				for i := lo * width; i < hi*width; i++ {
+					out.Float32[i] = in[0].Float32[i] + value + in[1].Float32[0]
+				}
+			},
+		}, to, last)
+	}
+	first := scaled(b, x, width, 2, func(int) func() { order += "a"; return func() {} })
+	third := plus("c", plus("b", x, first), x)
+	e := compile(t, b, third)
 	for range 2 {
+		order = ""
 		e.RunAll()
 	}
 	values := b.Values(x).Float32
-	for i, got := range e.Values(second).Float32 {
-		if want := 2*values[i] + 2*values[rows*width-1]; got != want {
+	last := values[rows*width-1]
+	for i, got := range e.Values(third).Float32 {
+		if want := values[i] + 2*last + 2*values[0] + last + values[0]; got != want {
 			t.Fatalf("value %d is %v, expected %v", i, got, want)
 		}
 	}
-	if prepared != 2 {
-		t.Errorf("prepared %d times in 2 runs", prepared)
+	if prepared != 4 {
+		t.Errorf("prepared %d times in 2 runs, expected once for each operation and run", prepared)
+	}
+	if !regexp.MustCompile(`^a+(bc){2,}$`).MatchString(order) {
+		t.Errorf("the blocks ran as %s, expected those of a, and then of b and c in turn", order)
 	}
 }

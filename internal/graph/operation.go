@@ -48,10 +48,13 @@ type Operation struct {
 	// of the builder's pool. Neighbours of as many rows run together, a block of rows after the
 	// other, while these are in the cache.
 	Rows func(worker, lo, hi int, out Array, in []Array)
-	// Prepare, unless nil, is called before Rows, when all operations before are done.
+	// Prepare, unless nil, is called before Rows. It reads none of the first input, whose rows may
+	// not be computed yet.
 	Prepare func(in []Array)
-	// Grain is how many rows, or a multiple, are worth handing to Rows; 0 follows from their size.
+	// Grain is how many rows, or a multiple, Rows computes together at best; 0 is 1.
 	Grain int
+	// Work is how many values take as long to write as a row takes; 0 is the values of a row.
+	Work int
 	// InPlace says that out may be the memory of an input of the same size, as element-wise
 	// operations allow.
 	InPlace bool

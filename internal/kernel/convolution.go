@@ -26,7 +26,8 @@ type Convolution struct {
 	pieces  workspace // see FilterGradientPieces
 	offsets [][]int   // for each worker, see convolutionGram
 
-	perTap []float32 // the filters of a depthwise convolution, (KernelH, KernelW, channels)
+	packed, packedBack []Packed  // the filters of each group, for Forward and InputGradient
+	perTap             []float32 // the filters of a depthwise convolution, (KernelH, KernelW, channels)
 
 	call  convolutionCall // the one in progress
 	loops convolutionLoops
@@ -107,16 +108,36 @@ func gcd(a, b int) int {
 
 // Prepare lays out the filters for Forward.
 func (c *Convolution) Prepare(filters []float32) {
-	if c.forward != nil {
-		c.forward.setFilters(filters, false)
+	c.packed = c.layOut(c.forward, c.packed, filters, false)
+}
+
+// layOut lays out filters for an algorithm, or in packed for the products of lowered images: those
+// of Forward, or of InputGradient where back is true.
+func (c *Convolution) layOut(algorithm *winograd, packed []Packed, filters []float32, back bool) []Packed {
+	switch {
+	case algorithm != nil:
+		algorithm.setFilters(filters, back)
+	case c.isDepthwise():
+		c.layOutTaps(filters)
+	default:
+		if packed == nil {
+			packed = make([]Packed, c.groups())
+		}
+		k, n := c.Taps(), c.groupOut()
+		if back {
+			k, n = n, k
+		}
+		for g := range packed {
+			packed[g].Set(c.pool, !back, k, n, filters[g*k*n:(g+1)*k*n])
+		}
 	}
-	c.layOutTaps(filters)
+	return packed
 }
 
 // Forward computes the outputs z (batch, OutHeight, OutWidth, Out) of images [lo, hi) of x (batch,
 // Height, Width, In) on a worker, and adds a bias (Out) at every position unless it is nil. The
 // filters are those of the last Prepare.
-func (c *Convolution) Forward(worker int, z, x, filters, bias []float32, lo, hi int) {
+func (c *Convolution) Forward(worker int, z, x, bias []float32, lo, hi int) {
 	switch {
 	case c.forward != nil:
 		c.forward.images(worker, z, x, bias, lo, hi)
@@ -130,7 +151,7 @@ func (c *Convolution) Forward(worker int, z, x, filters, bias []float32, lo, hi 
 		x, z := c.image(x, i), c.output(z, i)
 		for g := range c.groups() {
 			cols := c.lowered(worker, x, g)
-			serial.Gemm(false, true, positions, out, taps, 1, cols, taps, filters[g*out*taps:], taps, 0, z[g*out:], c.Out)
+			c.packed[g].Multiply(z[g*out:], c.Out, cols, taps, positions, 0)
 		}
 		if bias != nil {
 			AddBias(z, bias)
@@ -140,16 +161,13 @@ func (c *Convolution) Forward(worker int, z, x, filters, bias []float32, lo, hi 
 
 // PrepareBack lays out the filters for InputGradient.
 func (c *Convolution) PrepareBack(filters []float32) {
-	if c.backward != nil {
-		c.backward.setFilters(filters, true)
-	}
-	c.layOutTaps(filters)
+	c.packedBack = c.layOut(c.backward, c.packedBack, filters, true)
 }
 
 // InputGradient computes the gradient dx with respect to images [lo, hi), shaped like x in Forward,
 // from the gradient dz with respect to the outputs, shaped like z. The filters are those of the
 // last PrepareBack.
-func (c *Convolution) InputGradient(worker int, dx, dz, filters []float32, lo, hi int) {
+func (c *Convolution) InputGradient(worker int, dx, dz []float32, lo, hi int) {
 	switch {
 	case c.backward != nil:
 		c.backward.images(worker, dx, dz, nil, lo, hi)
@@ -163,7 +181,7 @@ func (c *Convolution) InputGradient(worker int, dx, dz, filters []float32, lo, h
 	for i := lo; i < hi; i++ {
 		dx, dz := c.image(dx, i), c.output(dz, i)
 		for g := range c.groups() {
-			serial.Gemm(false, false, positions, taps, out, 1, dz[g*out:], c.Out, filters[g*out*taps:], taps, 0, cols, taps)
+			c.packedBack[g].Multiply(cols, taps, dz[g*out:], c.Out, positions, 0)
 			c.Raise(dx, cols, g)
 		}
 	}

@@ -311,9 +311,9 @@ func TestConvolutionAllocatesNothing(t *testing.T) {
 			r := d.run(v)
 			step := func() {
 				v.Prepare(d.filters)
-				v.Forward(0, r.z, d.x, d.filters, d.bias, 0, batch)
+				v.Forward(0, r.z, d.x, d.bias, 0, batch)
 				v.PrepareBack(d.filters)
-				v.InputGradient(0, r.dx, d.dz, d.filters, 0, batch)
+				v.InputGradient(0, r.dx, d.dz, 0, batch)
 				d.filterGradients(v, r.g)
 				v.FilterGradientSum(r.sum, d.x, d.dz, d.weight)
 				if c.groups() == 1 {
@@ -380,10 +380,10 @@ func BenchmarkConvolution(b *testing.B) {
 // forwardAll and inputGradientAll compute all images of a batch on the pool.
 func (c *Convolution) forwardAll(z, x, filters, bias []float32, batch int) {
 	c.Prepare(filters)
-	c.pool.Run(batch, c.Grain(), func(worker, lo, hi int) { c.Forward(worker, z, x, filters, bias, lo, hi) })
+	c.pool.Run(batch, c.Grain(), func(worker, lo, hi int) { c.Forward(worker, z, x, bias, lo, hi) })
 }
 
 func (c *Convolution) inputGradientAll(dx, dz, filters []float32, batch int) {
 	c.PrepareBack(filters)
-	c.pool.Run(batch, c.Grain(), func(worker, lo, hi int) { c.InputGradient(worker, dx, dz, filters, lo, hi) })
+	c.pool.Run(batch, c.Grain(), func(worker, lo, hi int) { c.InputGradient(worker, dx, dz, lo, hi) })
 }

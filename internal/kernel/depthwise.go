@@ -5,12 +5,10 @@ package kernel
 
 func (c Conv) isDepthwise() bool { return c.Groups > 1 && c.In == c.Groups && c.Out == c.Groups }
 
-// layOutTaps copies filters, if depthwise, to perTap: all channels of a tap together.
+// layOutTaps copies depthwise filters to perTap: all channels of a tap together.
 func (c *Convolution) layOutTaps(filters []float32) {
-	if c.isDepthwise() {
-		c.perTap = grow(c.perTap, c.Out*c.Taps())
-		Transpose(c.perTap, filters, 1, c.Out, c.Taps())
-	}
+	c.perTap = grow(c.perTap, c.Out*c.Taps())
+	Transpose(c.perTap, filters, 1, c.Out, c.Taps())
 }
 
 // eachTap calls visit for every tap of the kernel. at is the offset, in the padded image, of the
@@ -66,7 +64,8 @@ func (c *Convolution) depthwiseInputGradient(worker int, dx, dz []float32, lo, h
 	image := paddedImages.Get().(*paddedImage)
 	defer paddedImages.Put(image)
 	for i := lo; i < hi; i++ {
-		dz, sums := c.output(dz, i), image.clear(c.whole())
+		dx, dz := c.image(dx, i), c.output(dz, i)
+		sums := image.clear(c.whole(), dx)
 		for oh := range c.OutHeight() {
 			c.eachTap(oh, func(tap, at int) {
 				ScaleChannels(products, dz[oh*line:(oh+1)*line], c.perTap[tap*c.Out:(tap+1)*c.Out])
@@ -80,7 +79,7 @@ func (c *Convolution) depthwiseInputGradient(worker int, dx, dz []float32, lo, h
 				}
 			})
 		}
-		image.inside(c.whole(), c.image(dx, i), 0)
+		image.inside(c.whole(), dx, 0)
 	}
 }
 

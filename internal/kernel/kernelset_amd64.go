@@ -235,7 +235,7 @@ func (r windowRun) blocks() (blocks int, left windowRun) {
 func maxWindowsBlocksAVX2(r windowRun, y []float32, where []int32, x []float32, at int32) {
 	blocks, left := r.blocks()
 	if blocks > 0 {
-		maxWindowsAVX2(r.count, blocks, r.channels, r.rows, r.cols, 4*r.rowStride, 4*r.colStride, 4*r.step, &x[0], &y[0], &where[0], at)
+		maxWindowsAVX2(r.count, blocks, r.channels, r.rows, r.cols, 4*r.rowStride, 4*r.channels, 4*r.step, &x[0], &y[0], &where[0], at)
 	}
 	if left.first < r.channels {
 		portableMaxWindows(left, y, where, x, at)
@@ -245,7 +245,7 @@ func maxWindowsBlocksAVX2(r windowRun, y []float32, where []int32, x []float32, 
 func maxWindowsGradBlocksAVX2(r windowRun, dx, dy []float32, where []int32, at int32, keep bool) {
 	blocks, left := r.blocks()
 	if blocks > 0 {
-		maxWindowsGradAVX2(r.count, blocks, r.channels, r.rows, r.cols, 4*r.rowStride, 4*r.colStride, 4*r.step, &dx[0], &dy[0], &where[0], at, oneIf(keep))
+		maxWindowsGradAVX2(r.count, blocks, r.channels, r.rows, r.cols, 4*r.rowStride, 4*r.channels, 4*r.step, &dx[0], &dy[0], &where[0], at, oneIf(keep))
 	}
 	if left.first < r.channels {
 		portableMaxWindowsGrad(left, dx, dy, where, at, keep)
@@ -255,7 +255,7 @@ func maxWindowsGradBlocksAVX2(r windowRun, dx, dy []float32, where []int32, at i
 func sumWindowsBlocksAVX2(r windowRun, y, x []float32, scale float32) {
 	blocks, left := r.blocks()
 	if blocks > 0 {
-		sumWindowsAVX2(r.count, blocks, r.channels, r.rows, r.cols, 4*r.rowStride, 4*r.colStride, 4*r.step, &x[0], &y[0], scale)
+		sumWindowsAVX2(r.count, blocks, r.channels, r.rows, r.cols, 4*r.rowStride, 4*r.channels, 4*r.step, &x[0], &y[0], scale)
 	}
 	if left.first < r.channels {
 		portableSumWindows(left, y, x, scale)
@@ -265,7 +265,7 @@ func sumWindowsBlocksAVX2(r windowRun, y, x []float32, scale float32) {
 func sumWindowsGradBlocksAVX2(r windowRun, dx, dy []float32, scale float32, keep bool) {
 	blocks, left := r.blocks()
 	if blocks > 0 {
-		sumWindowsGradAVX2(r.count, blocks, r.channels, r.rows, r.cols, 4*r.rowStride, 4*r.colStride, 4*r.step, &dx[0], &dy[0], scale, oneIf(keep))
+		sumWindowsGradAVX2(r.count, blocks, r.channels, r.rows, r.cols, 4*r.rowStride, 4*r.channels, 4*r.step, &dx[0], &dy[0], scale, oneIf(keep))
 	}
 	if left.first < r.channels {
 		portableSumWindowsGrad(left, dx, dy, scale, keep)

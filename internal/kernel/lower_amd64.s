@@ -18,6 +18,7 @@ TEXT ·copyRuns8AVX2(SB), NOSPLIT, $0-56
 	SHLQ $0x02, DX
 	MOVQ DX, R11
 	SUBQ $0x20, R11
+	JZ   eight
 
 position:
 	MOVQ SI, R9
@@ -45,6 +46,36 @@ end:
 	ADDQ    DI, SI
 	DECQ    AX
 	JNZ     position
+	VZEROUPPER
+	RET
+
+eight:
+	MOVQ SI, DX
+	MOVQ rows+8(FP), CX
+	SUBQ $0x02, CX
+	JL   single
+
+two:
+	VMOVUPS (DX), Y0
+	VMOVUPS (DX)(R8*1), Y1
+	VMOVUPS Y0, (BX)
+	VMOVUPS Y1, 32(BX)
+	ADDQ    $0x40, BX
+	LEAQ    (DX)(R8*2), DX
+	SUBQ    $0x02, CX
+	JGE     two
+
+single:
+	ADDQ    $0x02, CX
+	JZ      eights
+	VMOVUPS (DX), Y0
+	VMOVUPS Y0, (BX)
+	ADDQ    $0x20, BX
+
+eights:
+	ADDQ DI, SI
+	DECQ AX
+	JNZ  eight
 	VZEROUPPER
 	RET
 

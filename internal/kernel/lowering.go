@@ -56,7 +56,7 @@ func outSize(size, kernel, stride, pad int) int {
 // cols (Positions, Taps), the taps in the order (kh, kw, in), so that the convolution is cols ·
 // filtersᵀ with the group's filters (Out/Groups, Taps). Taps in the padding are zero.
 func (c Conv) Lower(cols, x []float32, group int) {
-	outWidth, in, pitch := c.OutWidth(), c.groupIn(), c.pitch()
+	outWidth, in, pitch, taps := c.OutWidth(), c.groupIn(), c.pitch(), c.Taps()
 	if c.Positions() == 0 {
 		return
 	}
@@ -65,13 +65,13 @@ func (c Conv) Lower(cols, x []float32, group int) {
 	x = image.pad(c, x, group)
 	step, down, across := c.StrideW*in, c.dilationH()*pitch, c.dilationW()*in
 	for oh := range c.OutHeight() {
-		row, from := cols[oh*outWidth*c.Taps():(oh+1)*outWidth*c.Taps()], x[oh*c.StrideH*pitch:]
+		row, from := cols[oh*outWidth*taps:(oh+1)*outWidth*taps], x[oh*c.StrideH*pitch:]
 		if c.dilationW() == 1 {
 			active.copyRuns(outWidth, c.KernelH, c.KernelW*in, row, from, step, down)
 			continue
 		}
 		for ow := range outWidth {
-			active.copyRuns(c.KernelH, c.KernelW, in, row[ow*c.Taps():(ow+1)*c.Taps()], from[ow*step:], down, across)
+			active.copyRuns(c.KernelH, c.KernelW, in, row[ow*taps:(ow+1)*taps], from[ow*step:], down, across)
 		}
 	}
 }
@@ -80,22 +80,24 @@ func (c Conv) Lower(cols, x []float32, group int) {
 // In) becomes the sum of the elements of cols (Positions, Taps) that Lower copies it to. It
 // overwrites these channels of dx.
 func (c Conv) Raise(dx, cols []float32, group int) {
-	in, pitch := c.groupIn(), c.pitch()
 	image := paddedImages.Get().(*paddedImage)
 	defer paddedImages.Put(image)
-	sums := image.clear(c)
+	sums := image.clear(c, dx)
+	in, pitch := c.groupIn(), c.pitch()
 	runs, run := 1, c.KernelW*in // of neighbours in a row of the kernel
 	if c.dilationW() > 1 {
 		runs, run = c.KernelW, in
 	}
+	step, down, across := c.StrideW*in, c.dilationH()*pitch, c.dilationW()*in
 	for oh := range c.OutHeight() {
 		for ow := range c.OutWidth() {
+			corner := oh*c.StrideH*pitch + ow*step
 			for kh := range c.KernelH {
-				at := (oh*c.StrideH+kh*c.dilationH())*pitch + ow*c.StrideW*in
+				at := corner + kh*down
 				for range runs {
 					active.axpy(sums[at:at+run], 1, cols[:run])
 					cols = cols[run:]
-					at += c.dilationW() * in
+					at += across
 				}
 			}
 		}
@@ -113,21 +115,24 @@ type paddedImage struct{ values []float32 }
 // paddedImages keeps the memory of padded images that nobody uses.
 var paddedImages = sync.Pool{New: func() any { return new(paddedImage) }}
 
+// padded reports whether a padded image is another than the image itself.
+func (c Conv) padded() bool { return c.PadH > 0 || c.PadW > 0 || c.groups() > 1 }
+
 // pad returns the channels of a group of x with zeros around them; x itself where there are neither
 // groups nor padding.
 func (p *paddedImage) pad(c Conv, x []float32, group int) []float32 {
-	if c.PadH == 0 && c.PadW == 0 && c.groups() == 1 {
+	if !c.padded() {
 		return x
 	}
-	in := c.groupIn()
-	pitch, width, left := c.pitch(), c.Width*in, c.PadW*in
+	in, groups, pitch := c.groupIn(), c.groups(), c.pitch()
+	width, left := c.Width*in, c.PadW*in
 	p.values = grow(p.values, (c.Height+2*c.PadH)*pitch)
 	inside, below := c.PadH*pitch, (c.PadH+c.Height)*pitch
 	clear(p.values[:inside])
 	for at := inside; at < below; at += pitch {
 		row := p.values[at : at+pitch]
 		clear(row[:left])
-		if c.groups() == 1 {
+		if groups == 1 {
 			copy(row[left:left+width], x)
 		} else {
 			active.copyRuns(c.Width, 1, in, row[left:left+width], x[group*in:], c.In, 0)
@@ -139,8 +144,13 @@ func (p *paddedImage) pad(c Conv, x []float32, group int) []float32 {
 	return p.values
 }
 
-// clear returns a padded image of zeros, with the channels of one group.
-func (p *paddedImage) clear(c Conv) []float32 {
+// clear returns a padded image of zeros, with the channels of one group: dx itself where there are
+// neither groups nor padding.
+func (p *paddedImage) clear(c Conv, dx []float32) []float32 {
+	if !c.padded() {
+		clear(dx)
+		return dx
+	}
 	p.values = grow(p.values, (c.Height+2*c.PadH)*c.pitch())
 	clear(p.values)
 	return p.values
@@ -148,10 +158,13 @@ func (p *paddedImage) clear(c Conv) []float32 {
 
 // inside copies the padded image, without its padding, to the channels of a group of x.
 func (p *paddedImage) inside(c Conv, x []float32, group int) {
-	in, line := c.groupIn(), c.Width*c.In
+	if !c.padded() {
+		return
+	}
+	in, groups, pitch, line := c.groupIn(), c.groups(), c.pitch(), c.Width*c.In
 	for h := range c.Height {
-		row, from := x[h*line:(h+1)*line], p.values[(h+c.PadH)*c.pitch()+c.PadW*in:]
-		if c.groups() == 1 {
+		row, from := x[h*line:(h+1)*line], p.values[(h+c.PadH)*pitch+c.PadW*in:]
+		if groups == 1 {
 			copy(row, from)
 			continue
 		}

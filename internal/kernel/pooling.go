@@ -105,13 +105,14 @@ func (p Pool2D) prepareGrad(dx []float32) (keep bool) {
 }
 
 // windowRun is a number of neighbouring windows in one row of the output that
-// have the same size inside the image. Strides and steps count elements.
+// have the same size inside the image. Strides and steps count elements. With one more field, calls
+// would pass it in memory and wait for that.
 type windowRun struct {
-	count, rows, cols    int
-	rowStride, colStride int // from position to position
-	step                 int // from window to window in the image
-	channels             int // also from window to window in the output
-	first                int // first channel of the portable loops; vector kernels take those before
+	count, rows, cols int
+	rowStride         int // from row to row of a window
+	step              int // from window to window in the image
+	channels          int // from position to position, also in the output
+	first             int // first channel of the portable loops; vector kernels take those before
 }
 
 func (r windowRun) empty() bool { return r.rows <= 0 || r.cols <= 0 }
@@ -120,7 +121,7 @@ func (r windowRun) empty() bool { return r.rows <= 0 || r.cols <= 0 }
 // The latter is only asked of runs that are not empty.
 func (r windowRun) outLen() int { return r.count * r.channels }
 func (r windowRun) inLen() int {
-	return (r.count-1)*r.step + (r.rows-1)*r.rowStride + (r.cols-1)*r.colStride + r.channels
+	return (r.count-1)*r.step + (r.rows-1)*r.rowStride + (r.cols-1)*r.channels + r.channels
 }
 
 // eachRun calls visit for all runs in the order of the output. out and at are the offsets of the
@@ -130,7 +131,7 @@ func (p Pool2D) eachRun(visit func(out, at int, r windowRun)) {
 	// The windows [whole, cut) of a row lie inside the image.
 	whole := (p.PadW + p.StrideW - 1) / p.StrideW
 	cut := min((p.Width+p.PadW-p.KernelW)/p.StrideW+1, outWidth)
-	r := windowRun{rowStride: p.Width * p.Channels, colStride: p.Channels, step: p.StrideW * p.Channels, channels: p.Channels}
+	r := windowRun{rowStride: p.Width * p.Channels, step: p.StrideW * p.Channels, channels: p.Channels}
 	out := 0
 	for oh := range p.OutHeight() {
 		h := oh*p.StrideH - p.PadH
@@ -155,7 +156,7 @@ func (r windowRun) eachPosition(visit func(window, at int, first bool)) {
 	for window := range r.count {
 		for row := range r.rows {
 			for col := range r.cols {
-				visit(window, window*r.step+row*r.rowStride+col*r.colStride, row+col == 0)
+				visit(window, window*r.step+row*r.rowStride+col*r.channels, row+col == 0)
 			}
 		}
 	}

@@ -5,6 +5,7 @@ import (
 
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
 )
 
 // lowering writes the inner loops of the lowering of convolutions, for runs of at
@@ -37,6 +38,9 @@ func copyRuns(name string, lanes int) {
 	}
 	MOVQ(run, last)
 	SUBQ(U8(4*lanes), last)
+	if lanes == 8 {
+		JZ(LabelRef("eight"))
+	}
 
 	Label("position")
 	MOVQ(src, from)
@@ -61,6 +65,40 @@ func copyRuns(name string, lanes int) {
 	ADDQ(step, src)
 	DECQ(positions)
 	JNZ(LabelRef("position"))
+	VZEROUPPER()
+	RET()
+	if lanes == 8 {
+		copyEights(positions, rows, dst, src, step, pitch)
+	}
+}
+
+// copyEights writes the loops for runs of a single vector, two rows at a time.
+func copyEights(positions, rows, dst, src, step, pitch reg.GPVirtual) {
+	from, v, w := GP64(), YMM(), YMM()
+	Label("eight")
+	MOVQ(src, from)
+	Load(Param("rows"), rows)
+	SUBQ(U8(2), rows)
+	JL(LabelRef("single"))
+	Label("two")
+	VMOVUPS(Mem{Base: from}, v)
+	VMOVUPS(Mem{Base: from, Index: pitch, Scale: 1}, w)
+	VMOVUPS(v, Mem{Base: dst})
+	VMOVUPS(w, Mem{Base: dst, Disp: 32})
+	ADDQ(U8(64), dst)
+	LEAQ(Mem{Base: from, Index: pitch, Scale: 2}, from)
+	SUBQ(U8(2), rows)
+	JGE(LabelRef("two"))
+	Label("single")
+	ADDQ(U8(2), rows)
+	JZ(LabelRef("eights"))
+	VMOVUPS(Mem{Base: from}, v)
+	VMOVUPS(v, Mem{Base: dst})
+	ADDQ(U8(32), dst)
+	Label("eights")
+	ADDQ(step, src)
+	DECQ(positions)
+	JNZ(LabelRef("eight"))
 	VZEROUPPER()
 	RET()
 }
