@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -19,12 +20,15 @@ import (
 	"dpsgd/data"
 	"dpsgd/internal/books"
 	"dpsgd/internal/folder"
+	"dpsgd/internal/kernel"
 	"dpsgd/internal/run"
 	"dpsgd/internal/setup"
 	"dpsgd/internal/statement"
 	"dpsgd/internal/tiny"
 	"dpsgd/internal/trained"
 	"dpsgd/release/answer"
+
+	"gonum.org/v1/gonum/floats"
 )
 
 // config is the tiny configuration with ten teachers.
@@ -158,9 +162,21 @@ func TestOneExampleChangesOneVote(t *testing.T) {
 // All events of the plan are in the ledger at the end, asked or not; the ε of the statement is
 // theirs and within the budget; the model and statement are those of a run.
 func TestRun(t *testing.T) {
-	for _, aggregation := range []string{"confident", "gnmax", "lnmax"} {
+	gaussian := accountant.Gaussian{NoiseMultiplier: 1.4142135623730945} // 2/√2, rounded down
+	for aggregation, want := range map[string]Plan{
+		"confident": {Aggregation: votes.Aggregation{Max: votes.GaussianMax{Sigma: 2}, Check: &votes.Threshold{At: 7, Sigma: 3}}, answer: gaussian, check: accountant.Gaussian{NoiseMultiplier: 3}},
+		"gnmax":     {Aggregation: votes.Aggregation{Max: votes.GaussianMax{Sigma: 2}}, answer: gaussian},
+		"lnmax":     {Aggregation: votes.Aggregation{Max: votes.LaplaceMax{Scale: 2}}, answer: accountant.Laplace{Scale: 1}},
+	} {
 		t.Run(aggregation, func(t *testing.T) {
 			r := create(t, config(t, "pate.aggregation="+aggregation), options(t))
+			if p := r.Plan; !reflect.DeepEqual(p.Aggregation, want.Aggregation) || p.answer != want.answer || p.check != want.check {
+				t.Errorf("found %+v with the events %v and %v, expected %+v", p.Aggregation, p.answer, p.check, want)
+			}
+			tiny.Check(t, r.teach(t.Context()))
+			for _, b := range r.ballots {
+				b.Accuracy = 0.25
+			}
 			result := fit(t, r)
 			in := r.Plan.count(r.Books.Ledger())
 			wantChecks := 0
@@ -170,16 +186,24 @@ func TestRun(t *testing.T) {
 			if in.Answers != r.Plan.Answers || in.Checks != wantChecks || r.Books.Len() != in.Answers+in.Checks {
 				t.Errorf("the ledger holds %+v of %d entries, expected %d checks and %d answers", in, r.Books.Len(), wantChecks, r.Plan.Answers)
 			}
-			if result.Answered < 1 || result.Answered > r.Plan.Answers || result.Queries > 30 || !(result.Epsilon <= 20) || !(*result.StudentAccuracy > 0.5) || !(*result.TeacherAccuracy > 0.5) {
+			if result.Answered < 1 || result.Answered > r.Plan.Answers || result.Queries > 30 || !(result.Epsilon <= 20) || !(*result.StudentAccuracy > 0.5) || *result.TeacherAccuracy != 0.25 {
 				t.Errorf("found %+v", result)
+			}
+			if !(result.Aggregated > 0.5) || (result.Status == run.BudgetExhausted) != (result.Queries < 30) {
+				t.Errorf("found %+v, expected right answers, and that a budget is exhausted where not all is asked", result)
+			}
+			if rounds, err := run.ReadMetrics(r.Dir); err != nil || len(rounds) != 3 || rounds[2].Step != 3 {
+				t.Errorf("%v: metrics %+v, expected 3 rounds", err, rounds)
 			}
 			if result.Released || !(*result.EpsilonDataDependent > 0) {
 				t.Errorf("data-dependent ε %v, released: %v", *result.EpsilonDataDependent, result.Released)
 			}
 			s, err := statement.Read(r.Dir)
-			if err != nil || s.System != "pate" || s.Epsilon != result.Epsilon || s.LedgerEntries != r.Books.Len() || !(s.AddedDelta > 0) {
+			if err != nil || s.System != "pate" || s.Epsilon != result.Epsilon || s.LedgerEntries != r.Books.Len() || s.TargetEpsilon != 20 || !(s.AddedDelta > 0) || !strings.Contains(s.Neighbours, "empty") {
 				t.Errorf("%v: statement %+v", err, s)
 			}
+			tiny.Says(t, r.Dir, "the student is measured on the other 30", map[string]string{"lnmax": " LNMax: ", "gnmax": " GNMax: "}[aggregation],
+				fmt.Sprintf("%d were asked and %d answered. Paid for are 30 questions and %d answers", result.Queries, result.Answered, r.Plan.Answers))
 			if text := tiny.Read(t, r.Path(folder.StatementData)); strings.Contains(text, fmt.Sprint(*result.EpsilonDataDependent)) {
 				t.Error("the statement holds the data-dependent ε, which was not released")
 			}
@@ -220,6 +244,7 @@ func TestBallotsAreOfOneOrder(t *testing.T) {
 		pictures[0], pictures[1] = pictures[1], pictures[0]
 	})
 	r := create(t, config(t), o)
+	tiny.Write(t, r.Path(votesFile), fmt.Sprintf(`{"teacher":10,"votes":"%s"}%s{"examples":"%s","teacher":9,"votes":"AAAA"}%[2]s`, strings.Repeat("A", 80), "\n", r.dealt)) // of no teacher, of no pool
 	for _, step := range []struct {
 		o            Options
 		votes, found int // teachers that have voted, and those whose ballots count then
@@ -265,6 +290,7 @@ func TestGoesOnAfterAKill(t *testing.T) {
 			}
 			r.Close()
 			kept := strings.Count(tiny.Read(t, r.Path(votesFile)), "\n")
+			tiny.Write(t, r.Path(votesFile), tiny.Read(t, r.Path(votesFile))+`{"teacher":`)
 			if tt.lose {
 				content := tiny.Read(t, r.Path(answersFile))
 				cut := strings.LastIndex(strings.TrimSuffix(content, "\n"), "\n") + 1
@@ -292,6 +318,9 @@ func TestGoesOnAfterAKill(t *testing.T) {
 			if !(*result.StudentAccuracy > 0.5) {
 				t.Errorf("student accuracy %v", *result.StudentAccuracy)
 			}
+			if last := reopen(t, again, o); slices.Contains(last.ballots, nil) || len(last.answers.asked) != result.Queries {
+				t.Errorf("%d of %d questions are read again, and the ballots %v", len(last.answers.asked), result.Queries, last.ballots)
+			}
 		})
 	}
 }
@@ -316,6 +345,10 @@ func TestNoAnswerWhereTheCheckFails(t *testing.T) {
 		}
 		if !slices.Equal(journal.begun, want) || len(r.answers.class) != answered {
 			t.Errorf("threshold %d: the events are %v, and %d classes were answered; expected %v and %d", threshold, journal.begun, len(r.answers.class), want, answered)
+		}
+		r.Plan.Queries = 5
+		if err := r.Next(t.Context()); errors.Is(err, ErrUnanswered) != (answered == 0) {
+			t.Errorf("threshold %d: %v after %d answers", threshold, err, answered)
 		}
 		if content := tiny.Read(t, r.Path(answersFile)); answered == 0 && strings.Contains(content, "class") {
 			t.Errorf("a question that failed its check has a class:\n%s", content)
@@ -357,13 +390,16 @@ func TestChecksLostInKillsCost(t *testing.T) {
 		without, _ := account.Epsilon(again.Plan.Budget.Delta)
 		account.AddLost(lost.Checks, lost.Answers)
 		with, _ := account.Epsilon(again.Plan.Budget.Delta)
-		if s, value := again.Plan.Release, again.answers.released; s != nil {
-			without = s.Epsilon(*value, again.Plan.Budget.Delta)
-			with = s.Epsilon(*value+again.Plan.Aggregation.Lost(lost.Checks, lost.Answers, s.Order), again.Plan.Budget.Delta)
+		if s := again.Plan.Release; s != nil {
+			without = s.Epsilon(-1, again.Plan.Budget.Delta)
+			with = s.Epsilon(again.Plan.Aggregation.Lost(lost.Checks, lost.Answers, s.Order), again.Plan.Budget.Delta)
 		}
 		last := reopen(t, again, o)
 		tiny.Check(t, last.teach(t.Context()))
 		for _, r := range []*Run{again, last} {
+			if r.answers.released != nil {
+				*r.answers.released = -1 // as its noise may make it
+			}
 			if got, _ := r.dataDependent(); math.Abs(got/with-1) > 1e-9 || !(with > without) || r.Plan.lost != lost || r.Plan.Answers != again.Plan.Answers {
 				t.Errorf("data-dependent ε is %v with %+v lost of %d, expected %v with %+v of %d, and %v without", got, r.Plan.lost, r.Plan.Answers, with, lost, again.Plan.Answers, without)
 			}
@@ -435,22 +471,50 @@ func TestRefusesWhatDoesNotAgree(t *testing.T) {
 		t.Errorf("other noise: %v", err)
 	}
 	tiny.Write(t, r.Path(folder.Config), kept)
+	more := o
+	more.Given = tiny.Source(t, tiny.Examples+1)
+	if _, err := Open(r.Dir, more); !errors.Is(err, books.ErrOtherPlan) {
+		t.Errorf("one example more: %v", err)
+	}
 	content := tiny.Read(t, r.Path(answersFile))
-	if err := reopen(func() { tiny.Write(t, r.Path(answersFile), content+"{\"question\":3}\n") }); !errors.Is(err, checkpoints.ErrCorrupt) {
-		t.Errorf("a question again: %v", err)
+	next, beyond := fmt.Sprintf("{\"question\":%d,\"answered\":true,\"class\":", r.Result.Queries), ""
+	for i := range 31 {
+		beyond += fmt.Sprintf("{\"question\":%d}\n", i)
+	}
+	for what, wrong := range map[string]string{"a question again": content + "{\"question\":3}\n", "no class": content + next + "3}\n", "a class below 0": content + next + "-1}\n", "more than was planned": beyond} {
+		if err := reopen(func() { tiny.Write(t, r.Path(answersFile), wrong) }); !errors.Is(err, checkpoints.ErrCorrupt) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
+// Whatever kills have lost, the answers and checks that are made stay planned.
+func TestWhatIsMadeStaysPlanned(t *testing.T) {
+	p := tiny.Must(NewPlan(config(t), setup.Outline{Examples: tiny.Examples, Tests: tiny.Examples, Classes: 3}))(t)
+	if err := p.goOn(tally{Checks: 500}, tally{Checks: 5, Answers: 4}); err != nil || p.Answers != 4 || p.Queries != 5 {
+		t.Errorf("%d checks and %d answers are planned (%v), expected the 5 and 4 that are made", p.Queries, p.Answers, err)
 	}
 }
 
 // The data-dependent ε is released where that is configured: its event is in the ledger, the
 // statement has it, and its cost is within the budget.
 func TestReleaseOfTheDataDependent(t *testing.T) {
-	r := create(t, config(t, "pate.release_data_dependent=true", "pate.release_order=2", "pate.aggregation=gnmax"), options(t))
+	o := options(t)
+	r := create(t, config(t, "pate.release_data_dependent=true", "pate.release_order=2", "pate.aggregation=gnmax"), o)
 	result := fit(t, r)
+	if below := math.Erfc(r.Plan.Release.Z/math.Sqrt2) / 2; math.Abs(below-0.01) > 1e-9 {
+		t.Errorf("the released ε is too small with probability %v, expected one in a hundred", below)
+	}
 	if in := r.Plan.count(r.Books.Ledger()); in.Releases != 1 || !result.Released || result.Epsilon > 20 {
 		t.Errorf("ledger %+v, result %+v", in, result)
 	}
+	released := strings.LastIndex(strings.TrimSuffix(tiny.Read(t, r.Path(answersFile)), "\n"), "\n") + 1
 	if s, err := statement.Read(r.Dir); err != nil || !slices.ContainsFunc(s.Facts, func(f statement.Fact) bool { return strings.Contains(f.Name, "released by its smooth sensitivity") }) {
 		t.Errorf("%v: facts %v", err, s.Facts)
+	}
+	tiny.Check(t, os.Truncate(r.Path(answersFile), int64(released))) // as by a kill ahead of it
+	if again := fit(t, reopen(t, r, o)); again.Released || again.Status != result.Status {
+		t.Errorf("found %+v, expected no second release where the plan has one", again)
 	}
 }
 
@@ -499,10 +563,56 @@ func (m *memory) Begin(_ int, e accountant.Event) func() error {
 }
 func (m *memory) Ledger() *accountant.Ledger { return &m.ledger }
 
+// The neighbours of an example are those that are most like it, without itself, the nearest first,
+// also in a pool of more examples than are compared at a time.
+func TestNeighboursAreTheNearest(t *testing.T) {
+	o := options(t)
+	o.Given.Test = tiny.Pictures(t, graphBlock+50, 2)
+	r := create(t, config(t, fmt.Sprintf("pate.pool=%d", graphBlock+40)), o)
+	rows, width, err := centred(r)
+	tiny.Check(t, err)
+	alike := func(i, j int) float64 { // rows have norm 1
+		difference := slices.Clone(rows[i*width:][:width])
+		kernel.Axpy(difference, -1, rows[j*width:][:width])
+		return -kernel.SumSquares(difference)
+	}
+	for i := range r.Plan.Pool {
+		found := r.graph.neighbours[i*r.graph.degree:][:r.graph.degree]
+		last := int(found[len(found)-1])
+		for j := range r.Plan.Pool {
+			if near := slices.Contains(found, int32(j)); j == i && near || j != i && !near && alike(i, j) > alike(i, last)+1e-5 {
+				t.Fatalf("the neighbours of example %d are %v: %d is one of them: %v", i, found, j, near)
+			}
+		}
+		if alike(i, int(found[0])) < alike(i, last) || math.Abs(floats.Sum(r.graph.weights[i*r.graph.degree:][:r.graph.degree])-1) > 1e-9 {
+			t.Fatalf("the neighbours of example %d, %v, are not in their order, or their weights do not add up to 1", i, found)
+		}
+	}
+}
+
+// Networks see features less the mean of those of the pool, and the model comes with that mean.
+func TestFeaturesAreCentred(t *testing.T) {
+	o := options(t)
+	o.Given = tiny.Large(t)
+	r := create(t, config(t, "features.name=scattering", "model.layers=[flatten, {linear: {out_features: classes, bias: false}}]"), o)
+	left, size := meanOf(r.pool.(*data.Features)), float64(len(r.mean))
+	if found, was := math.Sqrt(kernel.SumSquares(left)/size), math.Sqrt(kernel.SumSquares(r.mean)/size); !(found < 0.1*was) {
+		t.Errorf("the features of the pool have a mean of %v, which was %v; expected that it is subtracted", found, was)
+	}
+	fit(t, r)
+	tensors, _, err := checkpoints.ReadModel(r.Path(folder.Model))
+	if i := slices.IndexFunc(tensors, func(m checkpoints.Tensor) bool { return m.Name == trained.MeanOfFeatures }); err != nil || i < 0 || !slices.Equal(tensors[i].Data, r.mean) {
+		t.Errorf("the model comes without the mean (%v)", err)
+	}
+}
+
 // Every question has one vote of each teacher.
 func TestOneVoteOfEachTeacher(t *testing.T) {
-	r := create(t, config(t), options(t))
+	r := create(t, config(t, "pate.queries=0", "privacy.epsilon=200"), options(t))
 	tiny.Check(t, r.teach(t.Context()))
+	if r.Plan.Queries != 60 {
+		t.Errorf("%d questions are planned, expected one for each of the pool", r.Plan.Queries)
+	}
 	for question := range r.Plan.Pool {
 		sum := 0
 		for _, n := range r.counts(question) {
@@ -521,16 +631,27 @@ func TestRefusedConfigurations(t *testing.T) {
 		"pate.teachers=0": "no pate.teachers", "pate.teachers=301": "at most one for each of the 300", "pate.pool=90": "fewer than the 90 test examples",
 		"privacy.noise_multiplier=1": "privacy.noise_multiplier", "privacy.none=true": "privacy.none", "privacy.unit=label": "privacy.unit label",
 		"pate.queries=61": "at most pate.pool", "pate.threshold=11": "at most the 10 votes", "privacy.epsilon=0.001": "room for answers",
-		"optimizer.learning_rate=by_noise": "by_noise", "training.average=ema": "training.average ema", "privacy.delta=0.01": "less than 1/n",
+		"optimizer.learning_rate=by_noise": "by_noise", "training.average=ema": "training.average ema", "privacy.delta=0.0033333333333333335": "less than 1/n",
+		"privacy.epsilon=none privacy.noise_multiplier=1": "no privacy.epsilon", "federated.clients=20": "federated.clients", "model.init=w.safetensors model.init_trained_on=public": "model.init", "pate.threshold_noise=1.4142135623730945": "looks like an answer",
+		"pate.aggregation=lnmax pate.release_data_dependent=true": "pate.release_data_dependent",
 	} {
 		o := options(t)
-		_, err := Create(config(t, override), o)
+		_, err := Create(config(t, strings.Fields(override)...), o)
 		if !errors.Is(err, setup.ErrPlan) || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v, expected %q", override, err, want)
 		}
 		if _, err := os.Stat(o.RunsDir); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("%s left %s", override, o.RunsDir)
 		}
+	}
+}
+
+// The student learns what was answered, and nothing else about the pool.
+func TestLessonsAreOfTheAnswers(t *testing.T) {
+	r := create(t, config(t), options(t))
+	r.answers.class = map[int]int{0: 1, 7: 1}
+	if labels, learnt := r.lessons(); len(learnt) == 0 || slices.Min(labels[:1]) != 1 || slices.ContainsFunc(learnt, func(i int) bool { return labels[i] != 1 }) {
+		t.Errorf("found the labels %v of %v, expected class 1, as the answers are", labels, learnt)
 	}
 }
 
@@ -552,7 +673,7 @@ func TestDataDependentOfTheQuestions(t *testing.T) {
 // is allowed, and nothing else.
 func TestAnswersFitTheBudget(t *testing.T) {
 	for _, epsilon := range []string{"18", "20", "25"} {
-		p := tiny.Must(NewPlan(config(t, "privacy.epsilon="+epsilon, "pate.release_data_dependent=true", "pate.release_order=2"), setup.Outline{Examples: tiny.Examples, Tests: tiny.Examples, Classes: 3}))(t)
+		p := tiny.Must(NewPlan(config(t, "privacy.epsilon="+epsilon, "pate.release_data_dependent=true", "pate.release_order=2", "pate.teachers=300", "pate.threshold=300"), setup.Outline{Examples: tiny.Examples, Tests: tiny.Examples, Classes: 3}))(t)
 		for _, l := range []*accountant.Ledger{new(accountant.Ledger), tiny.Must(p.planned(p.Queries, p.Answers))(t)} {
 			for _, e := range []accountant.Event{p.check, p.answer, p.Release.Event(), accountant.Gaussian{NoiseMultiplier: 9}} {
 				if got := tiny.Must(p.Allows(l, e))(t); got != (l.Count() == 0 && e != accountant.Gaussian{NoiseMultiplier: 9}) {

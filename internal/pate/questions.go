@@ -99,7 +99,7 @@ func (r *Run) keepRecord(line record) error {
 // asks reports whether there is a next question: neither all questions are asked nor all answers
 // given that the budget allows.
 func (r *Run) asks() bool {
-	return !r.exhausted && r.answers.ended == nil && len(r.answers.asked) < r.Plan.Queries && len(r.answers.class) < r.Plan.Answers
+	return r.answers.ended == nil && len(r.answers.asked) < r.Plan.Queries && len(r.answers.class) < r.Plan.Answers
 }
 
 // askNext asks one question, first whether enough teachers agree, then for the class, and keeps the
@@ -174,10 +174,6 @@ func (r *Run) releaseDependent() error {
 		all = append(all, v)
 	}
 	q, err := answer.DataDependent(r.Plan.Aggregation, all, r.answers.asked, *r.Plan.Release)
-	if errors.Is(err, votes.ErrConditions) {
-		r.Warn("train: the data-dependent epsilon is not released: " + err.Error())
-		return nil
-	}
 	if err != nil {
 		return err
 	}

@@ -57,7 +57,7 @@ func (r *Run) spent() (account.Spent, error) {
 func (r *Run) dataDependent() (epsilon float64, released bool) {
 	if value := r.answers.released; value != nil {
 		s := r.Plan.Release
-		return s.Epsilon(*value+r.Plan.Aggregation.Lost(r.Plan.lost.Checks, r.Plan.lost.Answers, s.Order), r.Plan.Budget.Delta), true
+		return s.Epsilon(max(0, *value)+r.Plan.Aggregation.Lost(r.Plan.lost.Checks, r.Plan.lost.Answers, s.Order), r.Plan.Budget.Delta), true
 	}
 	epsilon, _ = r.dependent.Epsilon(r.Plan.Budget.Delta)
 	return epsilon, false

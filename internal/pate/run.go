@@ -17,7 +17,6 @@ import (
 	"dpsgd/internal/kernel"
 	"dpsgd/internal/run"
 	"dpsgd/internal/setup"
-	"dpsgd/release"
 	"dpsgd/release/answer"
 )
 
@@ -63,7 +62,6 @@ type Run struct {
 	dealt      string    // PRIVATE: a hash of the training examples in their order
 	ballots    []*ballot // PRIVATE; nil where a teacher is not trained yet
 	answers    answers
-	exhausted  bool           // one more question would have passed the budget
 	dependent  *votes.Account // PRIVATE; nil before all teachers are trained
 	student    *network
 	evaluation gradients.Evaluation
@@ -183,11 +181,7 @@ func (r *Run) Next(ctx context.Context) error {
 	case r.dependent == nil:
 		return r.teach(ctx)
 	case r.asks():
-		err := r.askNext()
-		if r.exhausted = errors.Is(err, release.ErrBudget); r.exhausted {
-			return nil
-		}
-		return err
+		return r.askNext()
 	}
 	if err := r.pay(); err != nil {
 		return err

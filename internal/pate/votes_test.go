@@ -30,9 +30,9 @@ func votesFrom(t *testing.T, head string) [][]int {
 func TestAnalyse(t *testing.T) {
 	c := &configs.Config{Pate: configs.Pate{Aggregation: "gnmax", Noise: 40, ReleaseOrder: 12}}
 	c.Privacy.Accountant, c.Privacy.Delta = "exact", 1e-5
-	for _, head := range []string{"", "a,b,c,d,e,f,g,h,i,j\n"} {
+	for _, head := range []string{"", "a,b,c,d,e,f,g,h,i,j\n", "0,b,c,d,e,f,g,h,i,j\n"} {
 		a, err := Analyse(c, votesFrom(t, head))
-		if err != nil || a.Teachers != 250 || a.Classes != 10 || a.Answers != 200 || a.Likely != 200 || a.EpsilonReleased != nil {
+		if err != nil || a.Teachers != 250 || a.Classes != 10 || a.Answers != 200 || a.Likely != 200 || a.Relation != "zero-out" || a.EpsilonReleased != nil {
 			t.Fatalf("found %+v, %v", a, err)
 		}
 		if math.Abs(a.EpsilonDataDependent-0.28) > 0.005 || a.Epsilon > 2.18 || a.Epsilon < 1.8 {
@@ -59,7 +59,7 @@ func TestAnalyse(t *testing.T) {
 func TestAnalyseConfident(t *testing.T) {
 	c := &configs.Config{Pate: configs.Pate{Aggregation: "confident", Noise: 40, Threshold: 200, ThresholdNoise: 150}}
 	c.Privacy.Accountant, c.Privacy.Delta = "exact", 1e-5
-	table := [][]int{{245, 5, 0}, {130, 120, 0}, {240, 0, 10}}
+	table := [][]int{{245, 5, 0}, {165, 85, 0}, {240, 0, 10}}
 	a, err := Analyse(c, table)
 	if err != nil || a.Answers != 3 || a.Likely != 2 {
 		t.Fatalf("found %+v, %v", a, err)
@@ -84,6 +84,7 @@ func TestWrongVotes(t *testing.T) {
 		"t1,t2,t3\n0,1,1\n1,1,1": "a column for each teacher with its class has to be counted first",
 		"7,3\n77.5,2\n":          "question 2, column 1: found no whole number",
 		"7,3\n-77,87\n":          "question 2, column 1: found no whole number",
+		"7,3\n3,2000000\n":       "question 2, column 2: found no whole number",
 		"7,3\n77,2,1\n":          "found 3 fields",
 	} {
 		path := filepath.Join(t.TempDir(), "votes.csv")
