@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -63,11 +65,11 @@ func resume(t *testing.T, dir string, o Options) (Result, error) {
 // A baseline says that it is not private wherever its result shows, and has no ledger to hide
 // behind.
 func TestBaselineIsMarkedNotPrivate(t *testing.T) {
-	r, o := fit(t, options(t), 0, none...)
+	r, o := fit(t, options(t), 0, append(slices.Clone(none), "training.batch_size=400")...)
 	if r.Private || r.Epsilon != nil || r.Delta != nil || r.Status != run.Done || r.TestAccuracy < 0.9 {
 		t.Errorf("found %+v, expected a good result that is not private", r)
 	}
-	tiny.Says(t, r.Run, "is NOT PRIVATE", "There is no guarantee")
+	tiny.Says(t, r.Run, "is NOT PRIVATE", "There is no guarantee", "minibatches of 300 examples, momentum at a learning rate of 0.025") // 0.05 times clip_norm
 	s, err := statement.Read(r.Run)
 	if err != nil || s.Private() || s.Epsilon != statement.NoGuarantee {
 		t.Errorf("privacy.json: %+v, %v", s, err)
@@ -150,6 +152,12 @@ func TestLabelsAreAskedOnce(t *testing.T) {
 			}
 		}
 	}
+	stopped, o := fit(t, options(t), 39, stages...)
+	killed := tiny.Must(Open(stopped.Run, o))(t)
+	tiny.Check(t, errors.Join(killed.tellRest(), killed.Close())) // ahead of the checkpoint
+	if r, err := resume(t, stopped.Run, o); err != nil || r.Steps != 80 || tiny.Releases(t, r.Run) != 2 {
+		t.Errorf("killed when all was asked: found %+v, %v", r, err)
+	}
 }
 
 // Training sees the answers and nothing else of the labels: with other labels and the same answers
@@ -185,6 +193,49 @@ func TestLostAnswersAreNotAskedAgain(t *testing.T) {
 	tiny.Check(t, os.WriteFile(filepath.Join(first.Run, folder.Labels), []byte(older), 0o600))
 	if _, err := resume(t, first.Run, o); !errors.Is(err, checkpoints.ErrCorrupt) {
 		t.Errorf("an older copy of the answers: found %v, expected a refusal", err)
+	}
+	for _, plan := range [][]string{ofLabels, stages} {
+		r, o := fit(t, options(t), 5, plan...)
+		told := tiny.Read(t, filepath.Join(r.Run, folder.Labels))
+		for _, wrong := range []string{"\x03" + told[1:], "\xff" + told[1:], told + "\x00"} { // of three classes
+			tiny.Write(t, filepath.Join(r.Run, folder.Labels), wrong)
+			if _, err := resume(t, r.Run, o); !errors.Is(err, checkpoints.ErrCorrupt) || !strings.Contains(err.Error(), folder.Labels) {
+				t.Errorf("no class among the answers, or one answer more: found %v, expected a refusal", err)
+			}
+		}
+	}
+}
+
+// The statement, the result and whoever watches are told what a run with private labels did, and
+// what it began with.
+func TestRunOfLabelsSaysWhatItDid(t *testing.T) {
+	before, o := fit(t, options(t), 0, none...)
+	var started, finished int
+	var phases []string
+	o.Started = func(w Overview) {
+		started++
+		if w.Unit != setup.Label || w.Epsilon != 2 || math.Abs(w.Truth-0.787) > 1e-4 || w.Steps != 80 || w.ResumedAt != 0 {
+			t.Errorf("found %+v", w)
+		}
+	}
+	o.Stepped = func(p Progress) {
+		if p.Step%40 == 1 {
+			phases = append(phases, fmt.Sprint(p.Phase, ", ", p.Steps))
+		}
+	}
+	o.Finished = func(Result) { finished++ }
+	c := tiny.Parse(t, append(slices.Clone(stages), "model.freeze=[biases]",
+		"model.init="+filepath.Join(before.Run, folder.Model), "model.init_trained_on=private")...)
+	run := tiny.Must(Create(c, o))(t)
+	defer run.Close()
+	r := tiny.Must(run.Fit(t.Context()))(t)
+	s, err := statement.Read(r.Run)
+	if err != nil || s.PlannedSteps != 80 || s.MaxSteps != 80 || s.FrozenValues != 3 || s.TargetEpsilon != 2 || s.Relation != "replace the label of one" || !strings.Contains(s.InitialWeights, "declared as trained on private") {
+		t.Errorf("found %+v (%v)", s, err)
+	}
+	tiny.Says(t, r.Run, "told truly with probability 0.7870 for the first half")
+	if started != 1 || finished != 1 || fmt.Sprint(phases) != "[stage 1 of 2, 80 stage 2 of 2, 80]" || r.Accountant != s.Accountant || !(r.TestAccuracy > 0.8) {
+		t.Errorf("told %d times of the start and %d of the end, of %q; found %+v", started, finished, phases, r)
 	}
 }
 
@@ -257,6 +308,14 @@ func TestAnswersOfAnotherRunAreRefused(t *testing.T) {
 		tiny.Check(t, os.WriteFile(filepath.Join(stopped.Run, folder.Labels), []byte(answers), 0o600))
 		if r, err := resume(t, stopped.Run, o); !errors.Is(err, books.ErrOtherPlan) {
 			t.Errorf("found %+v, %v, expected a refusal", r, err)
+		}
+
+		killed := tiny.Must(Create(tiny.Parse(t, plan...), o))(t) // when it had asked
+		tiny.Check(t, killed.Start(t.Context()))
+		tiny.Check(t, killed.Close())
+		tiny.Write(t, killed.Path(folder.Labels), answers)
+		if r, err := resume(t, killed.Dir, o); !errors.Is(err, books.ErrOtherPlan) {
+			t.Errorf("killed ahead of a step: found %+v, %v, expected a refusal", r, err)
 		}
 	}
 }

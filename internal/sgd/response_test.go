@@ -115,6 +115,26 @@ func TestLikelyTellsTheTruthMostOften(t *testing.T) {
 	}
 }
 
+// The chances of answers turn into those of the label that they are of, and where no label has such
+// answers nothing is known.
+func TestOfLabels(t *testing.T) {
+	r := response(t, 3, 1)
+	truth := r.Truth(3)
+	for _, want := range [][]float64{{0.5, 0.3, 0.2}, {1, 0, 0}} {
+		chances := make([]float64, 3)
+		for i, p := range want {
+			chances[i] = p*truth + (1-p)*(1-truth)/2
+		}
+		if r.OfLabels(chances); math.Abs(chances[0]-want[0])+math.Abs(chances[1]-want[1])+math.Abs(chances[2]-want[2]) > 1e-12 {
+			t.Errorf("found %v, expected %v", chances, want)
+		}
+	}
+	unknown := []float64{math.NaN(), 0, 0}
+	if r.OfLabels(unknown); !slices.Equal(unknown, []float64{1. / 3, 1. / 3, 1. / 3}) {
+		t.Errorf("found %v where nothing is known", unknown)
+	}
+}
+
 func TestNewResponseRefuses(t *testing.T) {
 	for _, test := range []struct {
 		classes int

@@ -82,6 +82,33 @@ func TestLabelsInPlaceOfTheirOwn(t *testing.T) {
 	}
 }
 
+// Pictures are changed anew in each step, every step has its own rate, and training ends with what
+// it is told by.
+func TestStepsAreTheirOwn(t *testing.T) {
+	plain, m, images := trainer(t, &optimizer.SGD{}, 16, nil)
+	changed := tiny.Must(sgd.NewTrainer(tiny.Parse(t, "training.augmentation.shift=1"), m, images, images.Shape(), &optimizer.SGD{}, 16, nil))(t)
+	start, moved := slices.Clone(m.Values), [][]float32{}
+	for step, trainer := range []*sgd.Trainer{plain, changed, changed} {
+		copy(m.Values, start)
+		tiny.Check(t, trainer.Step(all(16), step, 0.5))
+		if slices.ContainsFunc(moved, func(other []float32) bool { return slices.Equal(other, m.Values) }) {
+			t.Errorf("step %d moves as one before, whose pictures were changed otherwise", step)
+		}
+		moved = append(moved, slices.Clone(m.Values))
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	rates := 0
+	err := plain.Train(ctx, all(images.Len()), 40, 60, func(step int) float64 {
+		if rates += step; step == 3 {
+			stop()
+		}
+		return 0.1
+	}, 1)
+	if err != context.Canceled || rates != 0+1+2+3 {
+		t.Errorf("found %v after rates of steps that add up to %d, expected an end behind step 3", err, rates)
+	}
+}
+
 // Every example is in each pass once; passes differ; a run that goes on finds the same batch.
 func TestBatches(t *testing.T) {
 	indices := all(30)
