@@ -36,7 +36,8 @@ func TestChecksHold(t *testing.T) {
 			c.Training.PhysicalBatchSize = 8
 			r := tiny.Must(Run(t.Context(), c, tiny.Examples, func(Check) { told++ }))(t)
 			for _, check := range r.Checks {
-				if !check.Passed || check.Measured == "" || check.Chance > 2e-11 {
+				searched := check.Name != "sensitivity" || strings.HasPrefix(check.Measured, "84 neighbours") // 6 by each engine, and 12 in each round
+				if !check.Passed || check.Measured == "" || check.Chance > 2e-11 || !searched {
 					t.Errorf("%+v", check)
 				}
 			}
@@ -184,6 +185,7 @@ func TestPlantedFaultsAreFoundAndNamed(t *testing.T) {
 		"gradients of half the size":  {faulty{6, scaled(0.5), 1}, "gradients", "layer 2 (faulty), parameter 2.weight"},
 		"gradients off by 1 %":        {faulty{6, scaled(1.01), 1}, "gradients", "layer 2 (faulty), parameter 2.weight"},
 		"no gradients":                {faulty{6, scaled(0), 1}, "gradients", "layer 2 (faulty), parameter 2.weight"},
+		"gradients that are none":     {faulty{6, scaled(float32(math.NaN())), 1}, "gradients", "layer 2 (faulty), parameter 2.weight"},
 		"gradients of the neighbour":  {faulty{6, leaking(1e-5), 1}, "isolation", "layer 2 (faulty), parameter 2.weight"},
 		"a backward pass of half":     {faulty{6, honest, 0.5}, "derivatives", "layer 1 (linear), parameter 1.weight"},
 		"a backward pass of one sign": {faulty{6, honest, -1}, "derivatives", "layer 1 (linear), parameter 1.weight"},
@@ -240,6 +242,18 @@ func TestPlantedFaultsBehindTheGradientsAreFound(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Examples that change no sum, and samples that lack a record where all are to be in them, are found.
+func TestWhatIsMissingIsFound(t *testing.T) {
+	r := faultyNetwork(t, faulty{6, honest, 1})
+	r.config.Model.Layers = model.Sequential{model.Flatten{}, faulty{r.outline.Classes, scaled(0), 1}}
+	if found := tiny.Must(replay(r))(t); len(found.faults) != 1 || !strings.Contains(found.faults[0], "the same sums of both runs") {
+		t.Errorf("found %+v of gradients that are 0", found)
+	}
+	if found := everybody(func(n int) []int { return span(1, n) }); len(found.faults) != 1 {
+		t.Errorf("found %+v of all records but one", found)
 	}
 }
 

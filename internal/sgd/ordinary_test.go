@@ -114,6 +114,11 @@ func TestResumedBaselineIsTheUninterruptedOne(t *testing.T) {
 		if stopped.Status != run.Interrupted || stopped.Steps != cut {
 			t.Fatalf("found %s after %d steps, expected interrupted after %d", stopped.Status, stopped.Steps, cut)
 		}
+		more := o
+		more.Given = tiny.Source(t, tiny.Examples+1)
+		if _, err := resume(t, stopped.Run, more); !errors.Is(err, books.ErrOtherPlan) {
+			t.Errorf("on one example more: found %v, expected a refusal", err)
+		}
 		if r, err := resume(t, stopped.Run, o); err != nil || r.Status != run.Done || tiny.Read(t, filepath.Join(r.Run, folder.Model)) != want {
 			t.Errorf("cut at %d: %s, %v, or another model", cut, r.Status, err)
 		}
@@ -152,11 +157,17 @@ func TestLabelsAreAskedOnce(t *testing.T) {
 			}
 		}
 	}
-	stopped, o := fit(t, options(t), 39, stages...)
-	killed := tiny.Must(Open(stopped.Run, o))(t)
-	tiny.Check(t, errors.Join(killed.tellRest(), killed.Close())) // ahead of the checkpoint
-	if r, err := resume(t, stopped.Run, o); err != nil || r.Steps != 80 || tiny.Releases(t, r.Run) != 2 {
-		t.Errorf("killed when all was asked: found %+v, %v", r, err)
+	for when, until := range map[string]func(r *Run) error{
+		"the first stage was saved": func(r *Run) error { r.Books.Close(); return r.Next(t.Context()) },
+		"all was asked":             func(r *Run) error { return errors.Join(r.tellRest(), r.Close()) },
+	} {
+		stopped, o := fit(t, options(t), 39, instead(stages, "run.checkpoint_every=8")...)
+		killed := tiny.Must(Open(stopped.Run, o))(t)
+		err := until(killed)
+		killed.Close()
+		if r, resumed := resume(t, stopped.Run, o); resumed != nil || r.Steps != 80 || tiny.Releases(t, r.Run) != 2 {
+			t.Errorf("killed when %s (%v): found %+v, %v", when, err, r, resumed)
+		}
 	}
 }
 
@@ -230,8 +241,11 @@ func TestRunOfLabelsSaysWhatItDid(t *testing.T) {
 	defer run.Close()
 	r := tiny.Must(run.Fit(t.Context()))(t)
 	s, err := statement.Read(r.Run)
-	if err != nil || s.PlannedSteps != 80 || s.MaxSteps != 80 || s.FrozenValues != 3 || s.TargetEpsilon != 2 || s.Relation != "replace the label of one" || !strings.Contains(s.InitialWeights, "declared as trained on private") {
+	if err != nil || s.PlannedSteps != 80 || s.MaxSteps != 80 || s.FrozenValues != 3 || s.TargetEpsilon != 2 || s.LedgerEntries != 2 || s.LedgerHead == "" || *r.Delta != 1e-4 || s.Relation != "replace the label of one" || !strings.Contains(s.InitialWeights, "declared as trained on private") {
 		t.Errorf("found %+v (%v)", s, err)
+	}
+	if _, about, err := checkpoints.ReadModel(filepath.Join(r.Run, folder.Model)); err != nil || !strings.HasPrefix(about["privacy"], "epsilon 1.99") {
+		t.Errorf("the model says %v (%v)", about, err)
 	}
 	tiny.Says(t, r.Run, "told truly with probability 0.7870 for the first half")
 	if started != 1 || finished != 1 || fmt.Sprint(phases) != "[stage 1 of 2, 80 stage 2 of 2, 80]" || r.Accountant != s.Accountant || !(r.TestAccuracy > 0.8) {
