@@ -1,10 +1,13 @@
 package sweep
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -116,13 +119,25 @@ func TestTableOfPoints(t *testing.T) {
 		t.Errorf("%d lines are marked, and the report is\n%s", marked, report)
 	}
 	var summary Result
-	if err := json.Unmarshal([]byte(tiny.Read(t, filepath.Join(r.Sweep, folder.Summary))), &summary); err != nil || summary.Sweep != "sweep" || summary.Best != r.Best || len(summary.Points) != 4 || summary.Composed.Epsilon != r.Composed.Epsilon {
+	if err := json.Unmarshal([]byte(tiny.Read(t, filepath.Join(r.Sweep, folder.Summary))), &summary); err != nil || summary.Sweep != "sweep" || summary.Best != r.Best || len(summary.Points) != 4 || summary.Composed.Epsilon != r.Composed.Epsilon ||
+		summary.Report != fmt.Sprintf("%x", sha256.Sum256([]byte(report))) {
 		t.Errorf("the summary is %+v (%v)", summary, err)
 	}
 	unfinished := Result{Rows: r.Rows[:1], Points: r.Points}
-	unfinished.Points[1].Finished = 0
-	if len(unfinished.Table()) != 4 {
-		t.Errorf("found %q, expected no line of a point without a result", unfinished.Table())
+	unfinished.Points[1].Finished, unfinished.Points[0].Indistinguishable, unfinished.Best = 0, true, unfinished.Points[3].Point
+	if table := unfinished.Table(); len(table) != 4 || table[1][2] != "≈ best" {
+		t.Errorf("found %q, expected no line of a point without a result, and a mark at the first", table)
+	}
+}
+
+// Of numbers the tables have errors, and the intervals have their unit.
+func TestTablesOfNumbers(t *testing.T) {
+	half := 0.25
+	p := Point{Test: score.OfError(2.5), HalfWidth: &half}
+	rows := []books.Row{{Trial: "a", Test: p.Test}}
+	table := csvTable(rows)
+	if at := slices.Index(table[0], "test_error"); at < 0 || table[1][at] != "2.5" || headingOf(rows) != "test error" || p.width() != score.OfError(half).Bare() {
+		t.Errorf("found %q under the heading %s, ± %s", table, headingOf(rows), p.width())
 	}
 }
 

@@ -297,16 +297,22 @@ func TestKilledSweepGoesOn(t *testing.T) {
 	maps.Copy(finished, tiny.Snapshot(t, filepath.Join(dir, trials[1].Name)))
 
 	var started []int
-	o.Watcher = Watcher{TrialStarted: func(o TrialOverview) {
+	told := 0
+	o.Watcher = Watcher{SweepStarted: func(o Overview) {
+		if o.Steps != 6*12 || o.Finished != 2 {
+			t.Errorf("found %+v, expected two results, and the steps of six trials", o)
+		}
+	}, SweepFinished: func(r Result) { told += r.Finished }, TrialStarted: func(o TrialOverview) {
 		started = append(started, o.Number)
 		if o.Number == 3 && o.ResumedAt != 5 {
 			t.Errorf("trial 3 resumed at step %d, expected its checkpoint at 5", o.ResumedAt)
 		}
 	}}
 	r := runSweep(t, s, o)
-	if want := "[3,4,5,6,7,8]"; tiny.JSON(t, started) != want {
-		t.Errorf("trials %v were started, expected %s", started, want)
+	if want := "[3,4,5,6,7,8]"; tiny.JSON(t, started) != want || told != 8 {
+		t.Errorf("trials %v were started, and %d results told at the end, expected %s and 8", started, told, want)
 	}
+	o.Watcher.SweepStarted = nil
 	again := tiny.Snapshot(t, filepath.Join(dir, trials[0].Name))
 	maps.Copy(again, tiny.Snapshot(t, filepath.Join(dir, trials[1].Name)))
 	if !maps.Equal(finished, again) {
@@ -496,7 +502,7 @@ func TestSweepOfAccountants(t *testing.T) {
 	if text := tiny.Read(t, filepath.Join(r.Sweep, folder.Table)); !strings.HasPrefix(text, "trial,privacy.accountant,test_accuracy,epsilon,epsilon_rdp,delta,steps,") {
 		t.Errorf("found\n%s", text)
 	}
-	if r.Composed.Accountant != "exact" || r.Composed.EpsilonRDP == nil || *r.Composed.EpsilonRDP <= r.Composed.Epsilon || r.Composed.Epsilon <= r.Rows[0].Epsilon {
+	if r.Composed.Accountant != "exact" || r.Composed.EpsilonRDP == nil || *r.Composed.EpsilonRDP <= r.Composed.Epsilon || !strings.Contains(strings.Join(r.Note(), " "), "By rdp it is ε = "+accountant.RoundUp(*r.Composed.EpsilonRDP, 3)) || r.Composed.Epsilon <= r.Rows[0].Epsilon {
 		t.Errorf("found %s", tiny.JSON(t, r.Composed))
 	}
 	if again := runSweep(t, s, sweepOptions(t)); len(again.Rows) != 2 {
@@ -509,13 +515,13 @@ func TestSweepOfAccountants(t *testing.T) {
 func TestSweepOfAMissingColumn(t *testing.T) {
 	table := t.TempDir()
 	for _, part := range []string{"train.csv", "test.csv"} {
-		tiny.Write(t, filepath.Join(table, part), "age,sick\n"+strings.Repeat("30,no\n50,yes\n", 100))
+		tiny.Write(t, filepath.Join(table, part), "age,same,sick\n"+strings.Repeat("-1,1,no\n1,1,yes\n", 100))
 	}
 	base := fmt.Sprintf(`
 data: {table: %q, columns: [age], label: sick, classes: ["no", "yes"]}
 model: {layers: [linear: {out_features: classes}]}
 privacy: {noise_multiplier: 1, delta: 1e-3, accountant: rdp}
-training: {batch_size: 20, steps: 2}
+training: {batch_size: 20, steps: 20}
 `, table)
 	s := sweepOf(t, base, "name: sweep\nbase: base.yaml\ngrid: {data.columns: [[age], [pay]]}\n")
 	o := Options{RunsDir: filepath.Join(t.TempDir(), "runs")}
@@ -524,6 +530,10 @@ training: {batch_size: 20, steps: 2}
 	}
 	if _, err := os.Stat(o.RunsDir); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a refused sweep left something behind: %v", err)
+	}
+	r := runSweep(t, sweepOf(t, base, "name: sweep\nbase: base.yaml\ngrid: {data.columns: [[age], [same]]}\n"), o)
+	if told, nothing := r.Rows[0].TestAccuracy, r.Rows[1].TestAccuracy; !(told > 0.9) || !(nothing < 0.6) {
+		t.Errorf("found accuracies of %v and %v, expected that each trial sees its own columns", told, nothing)
 	}
 }
 

@@ -63,7 +63,7 @@ func TestTasksAreASweep(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range 4 {
 		all.Go(func() {
-			if r := task(t, s, Share{i + 1, 4}, o); r.Status != run.Done || len(r.Rows) != 3 {
+			if r := task(t, s, Share{i + 1, 4}, o); r.Status != run.Done || len(r.Rows) != 3 || r.Trials != 12 || !slices.Equal(r.Numbers, []int{i + 1, i + 5, i + 9}) {
 				t.Errorf("task %d: found %+v", i+1, r)
 			}
 		})
@@ -134,7 +134,7 @@ func TestKilledTasks(t *testing.T) {
 	if r.Status != Incomplete || r.Finished != 7 || r.Composed.Releases != there || !slices.Equal(r.Missing, missing) {
 		t.Errorf("found %+v, expected 7 results and %v missing", r, missing)
 	}
-	if report := tiny.Read(t, filepath.Join(r.Sweep, folder.Report)); !strings.Contains(report, "Without a result: 5 of 12 trials, 2,5-6,9-10.") {
+	if report := tiny.Read(t, filepath.Join(r.Sweep, folder.Report)); !strings.Contains(report, "Without a result: 5 of 12 trials, 2,5-6,9-10.\nWhat they have released by now, 11 times") {
 		t.Errorf("the report does not say what is missing:\n%s", report)
 	}
 	if found := shown(t, o.RunsDir).Releases; found != there {
@@ -273,6 +273,10 @@ func TestShares(t *testing.T) {
 		if found != test.want {
 			t.Errorf("%+v: found %q, expected %q", test.share, found, test.want)
 		}
+	}
+	o := sweepOptions(t)
+	if _, err := RunTask(t.Context(), sweepOf(t, tiny.Config, smallSweep), Share{First: 3}, o); !errors.Is(err, ErrNoTrial) || folder.HoldsAny(filepath.Dir(o.RunsDir), "runs") {
+		t.Errorf("found error %v, expected that a trial which is none is refused before anything is written", err)
 	}
 	if found := Numbers([]int{1, 2, 4, 7, 8, 9}); found != "1-2,4,7-9" {
 		t.Error(found)
