@@ -13,6 +13,19 @@ func workload(steps int, momentum float64, nesterov bool, c Curve) Workload {
 	return Workload{Schedule: Schedule{Curve: c, Peak: 0.5, Steps: steps, WarmupSteps: steps / 10}, Momentum: momentum, Nesterov: nesterov}
 }
 
+// The workload of a rule has its momentum, that of Adam its first moment's; only heavy-ball momentum
+// is one whose noise is known to add up.
+func TestWorkloadOfRules(t *testing.T) {
+	for rule, want := range map[UpdateRule]Workload{
+		&SGD{}: {}, &Momentum{Momentum: 0.9}: {Momentum: 0.9}, &Momentum{Momentum: 0.9, Nesterov: true}: {Momentum: 0.9, Nesterov: true}, &Adam{Beta1: 0.8}: {Momentum: 0.8}, &AdamBC{Beta1: 0.7}: {Momentum: 0.7},
+	} {
+		_, heavy := HeavyBall(rule)
+		if got := WorkloadOf(rule, Schedule{}); got != want || heavy != (rule.Name() == "sgd" || rule.Name() == "momentum") {
+			t.Errorf("%s: found %+v, expected %+v; heavy-ball: %v", rule.Name(), got, want, heavy)
+		}
+	}
+}
+
 // The error is that of the update rule itself, carried out on the noise of each step in turn.
 func TestErrorIsThatOfTheRule(t *testing.T) {
 	const steps = 60 // fewer than columns, so that all count
