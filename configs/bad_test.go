@@ -2,6 +2,7 @@ package configs
 
 import (
 	"errors"
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -36,11 +37,19 @@ func TestBadFiles(t *testing.T) {
 
 // Sources that would be no text files of their own.
 func TestBadSources(t *testing.T) {
+	longer := "data: {folder: pictures, size: 28, channels: 1, classes: [" // once it is written in full
+	for i := range 1000 {
+		longer += fmt.Sprintf("a%059d,\n", i)
+	}
+	longer += "]}\nprivacy: {epsilon: 3}\n"
 	for src, want := range map[string]string{
 		"":                                      "f.yaml:1:1: found nothing, expected a mapping with the keys {}",
 		strings.Repeat("# x\n", 300_000):        "f.yaml:1:1: found more than 65536 bytes, expected at most 65536",
 		smallest + "run: {name: \"\x1b[2J\"}\n": "f.yaml:3:1: found the control character U+001B, expected printable text",
-		smallest + `run: {name: "\x1b[2J"}`:     `f.yaml:3:13: run.name: found the text "\x1b[2J", expected ` + runName.Expected(),
+		strings.Replace(folderBase, "pictures", `"a\x1bb"`, 1):     `f.yaml:1:16: data.folder: found the text "a\x1bb", expected the path of a folder`,
+		smallest + "model: {layers: [" + strings.Repeat("{", 2000): "f.yaml:3:1: found more than 2000 opening brackets, expected at most 2000",
+		longer:                              "f.yaml:1:1: in the resolved configuration: found more than 65536 bytes, expected at most 65536",
+		smallest + `run: {name: "\x1b[2J"}`: `f.yaml:3:13: run.name: found the text "\x1b[2J", expected ` + runName.Expected(),
 		smallest + "model:\n  layers: [" + strings.Repeat("residual: {body: [", 10) + "relu" + strings.Repeat("]}", 10) + "]\n": "f.yaml:4:173: model.layers[0]" + strings.Repeat(".residual.body[0]", 8) + ".residual.body: found residual blocks more than 8 deep, expected at most 8",
 	} {
 		_, err := Parse("f.yaml", []byte(src), nil)

@@ -113,7 +113,7 @@ func (c *checker) checkConstants(path string, values []float64) {
 	if want == 1 {
 		expected = "1"
 	}
-	n, known := len(values), want > 0 && c.Data.Vectors == "" && !isText(c.Config) && !c.anyBad("data.channels", "data.columns")
+	n, known := len(values), want > 0 && c.Data.Vectors == "" && !isText(c.Config)
 	c.refuse(path, known && n != 1 && n != want, "found %d values, expected %s", n, expected)
 }
 
@@ -209,7 +209,7 @@ func (c *checker) checkTask() {
 		}
 	}
 	outputs := len(c.Data.Learnt())
-	c.refuse(weights, outputs > 0 && !c.anyBad("data.classes") && len(c.Training.ClassWeights) != outputs, "found %d numbers, expected %d, one for each class or label", len(c.Training.ClassWeights), outputs)
+	c.refuse(weights, outputs > 0 && len(c.Training.ClassWeights) != outputs, "found %d numbers, expected %d, one for each class or label", len(c.Training.ClassWeights), outputs)
 }
 
 // publicNumbers is a list of numbers that nobody may compute from the training examples. A word in

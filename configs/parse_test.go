@@ -51,7 +51,7 @@ model:
     - linear: {out_features: classes}
 privacy: {epsilon: 2.5, noise_multiplier: 1.25, delta: 1e-6, clip_norm: 0.5, clipping: per_layer, clip_schedule: linear, clip_final_factor: 0.75, noise_schedule: linear, noise_final_factor: 0.25, correlation: banded, bands: 5, accountant: rdp, unit: person, none: true}
 optimizer: {name: adamw, learning_rate: 0.01, beta1: 0.8, beta2: 0.99, epsilon: 1E-7, weight_decay: 0.1,
-  schedule: {name: cosine, warmup_steps: 7, final_factor: 0.1}}
+  schedule: {name: cosine, warmup_steps: 50, final_factor: 0.1}}
 training: {batch_size: 100, physical_batch_size: 32, steps: 50, evaluate_every: 5, seed: 9007199254740991, average: ema, average_decay: 0.99,
   augmentation: {views: 4, flip: true, shift: 3}}
 performance: {threads: 3, engine: ghost, max_memory: 8GiB, data_memory: 2GiB, data_per_rank: true}
@@ -77,7 +77,7 @@ run: {name: my-run_1.2, checkpoint_every: 4, private_diagnostics: true}
 	want.Optimizer = Optimizer{
 		Rule:         &optimizer.Adam{Beta1: 0.8, Beta2: 0.99, Epsilon: 1e-7, WeightDecay: 0.1, Decoupled: true},
 		LearningRate: 0.01, ParameterNoise: 1.7,
-		Schedule: Schedule{Curve: &optimizer.Cosine{FinalFactor: 0.1}, WarmupSteps: 7},
+		Schedule: Schedule{Curve: &optimizer.Cosine{FinalFactor: 0.1}, WarmupSteps: 50},
 	}
 	want.Training = Training{Loss: &model.CrossEntropy{}, Sampling: release.Poisson{}, BatchSize: 100, PhysicalBatchSize: 32, Steps: 50, EvaluateEvery: 5, Seed: 1<<53 - 1, Average: &optimizer.EMA{Decay: 0.99},
 		Augmentation: data.Augmentation{Views: 4, Flip: true, Shift: 3}}
@@ -349,7 +349,7 @@ func TestLaterKeysLeaveOlderFilesAsTheyAre(t *testing.T) {
 		layers("{avg_pool2d: {kernel_size: 2, count_include_pad: true}}"):                  "    - avg_pool2d: {kernel_size: 2, stride: 2}\n",
 		layers("{avg_pool2d: {kernel_size: 2, count_include_pad: false}}"):                 "    - avg_pool2d: {kernel_size: 2, stride: 2, count_include_pad: false}\n",
 		smallest + "features: {name: patches}":                                             "  name: patches\n  filters: 384\n  patch_size: 6\n  pooling: 3\n  scale: 1\n  drawn: leaves\n",
-		smallest + "features: {name: scattering}":                                          "  name: scattering\n  groups: 27\n  drawn: leaves\n",
+		smallest + "features: {name: scattering}":                                          "  name: scattering\n  groups: 27\n  drawn: leaves\n  pictures: 2400\n  seed: 1\n  directions: 256\n",
 	} {
 		if got := string(mustParse(t, source).YAML()); !strings.Contains(got, want) {
 			t.Errorf("%s is written as\n%s\nexpected in it\n%s", source, got, want)

@@ -1,6 +1,7 @@
 package configs
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -75,17 +76,19 @@ func (f *StatisticsFile) summarise(name string, b Bounds) {
 }
 
 // rebound replaces the bounds of the statistics of one column by those that the map has for its
-// name. It returns an error if a name in the map is of no column of a statistic with bounds.
+// name. It returns an error if these do not fit the statistic, or a name in the map is of no column
+// of a statistic with bounds.
 func (f *StatisticsFile) rebound(bounds map[string]Bounds) error {
-	left := maps.Clone(bounds)
+	left, r := maps.Clone(bounds), &report{}
 	for i := range f.Statistics {
 		s := &f.Statistics[i]
 		if b, ok := bounds[s.Columns[0]]; ok && len(s.Columns) == 1 && s.kind().takes("bounds") && s.Columns[0] != labelColumn {
-			s.Bounds = b
+			s.Bounds, s.Each = b, nil
+			s.check(r, f.Config)
 			delete(left, s.Columns[0])
 		}
 	}
-	return unusedBounds(left)
+	return cmp.Or(r.Err(), unusedBounds(left))
 }
 
 // unusedBounds returns an error that names the columns in bounds, or nil if bounds is empty.

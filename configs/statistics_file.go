@@ -65,10 +65,7 @@ func parseStatistics(file string, src []byte, overrides []string, intervals floa
 	settings := parseOverrides(r, meantForStatistics(r, overrides))
 	f := &StatisticsFile{}
 	if c, err := resolveRead(r, file, shared, settings); err == nil {
-		f.Config = c
-		if !c.Privacy.HasBudget() { // nothing else says how much noise there is to be
-			r.Addf(root.At, "privacy.epsilon", "found none, expected a number greater than 0: the budget of all statistics together")
-		}
+		f.Config = c // which has a budget: no key of the file says a noise
 	}
 	if list == nil {
 		r.Addf(root.At, "statistics", "found nothing, expected a list of statistics")

@@ -2,6 +2,7 @@ package configs
 
 import (
 	"errors"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -87,6 +88,13 @@ func TestWrongFiles(t *testing.T) {
 		{statisticsBegin + "statistics: [{statistic: mean, column: label}]", "3:15: statistics[0].column: found the class of a record, expected a column with numbers for a mean"},
 		{statisticsBegin + "statistics: [{statistic: mean, column: brightness, bins: 3}]", "3:52: statistics[0].bins: found a key that a mean does not have, expected one of statistic, column, columns, bounds, mechanism, share"},
 		{statisticsBegin + "statistics: [{statistic: mean, column: brightness, bounds: [1, 0]}]", "3:60: statistics[0].bounds: found 1 and 0, expected a low end below the high one"},
+		{statisticsBegin + "statistics: [{statistic: mean, column: brightness, bounds: [1, 1]}]", "3:60: statistics[0].bounds: found 1 and 1, expected a low end below the high one"},
+		{statisticsBegin + "statistics: [{statistic: median, column: brightness, step: 0.1, bounds: private}]", "3:15: statistics[0].bounds: found private, expected [low, high] for a median, for several columns, or where no curator is trusted"},
+		{statisticsBegin + "statistics: [{statistic: count, column: label, equals: 1, range: [0, 1]}]", "3:15: statistics[0]: found equals and range, expected equals (a class) or range ([low, high]): the number of all records is public"},
+		{statisticsBegin + "statistics: [" + strings.Repeat("a, ", 257) + "]", "3:13: statistics: found a list of 257, expected a list of 1 to 256 statistics such as {statistic: mean, column: age, bounds: [0, 120]}"},
+		{"data: {table: t, columns: [age], labels: [ill, poor]}\nprivacy: {epsilon: 1}\ntraining: {loss: binary}\nstatistics: [{statistic: histogram, column: label}]", "4:15: statistics[0].column: found label, expected one of data.columns: the table has labels or numbers to learn, and no class"},
+		{"data: {text: t, classes: [a, b], length: 9}\nprivacy: {epsilon: 1}\nstatistics: [{statistic: mean, column: words, bounds: [0, 1]}]", "3:15: statistics[0].column: found words, expected label: texts have no numbers"},
+		{"data: {vectors: v, width: 3, classes: [a, b]}\nprivacy: {epsilon: 1}\nstatistics: [{statistic: mean, column: \"-1\", bounds: [0, 1]}]", "3:15: statistics[0].column: found -1, expected the number of a value, 0 to 2, or label"},
 		{statisticsBegin + "statistics: [{statistic: mean, column: brightness, bounds: data}]", "3:60: statistics[0].bounds: found data, expected [low, high], or private"},
 		{statisticsBegin + "statistics: [{statistic: mean, column: brightness, share: 0}]", "3:59: statistics[0].share: found 0, expected a number greater than 0 and at most 1000000"},
 		{statisticsBegin + "statistics: [{statistic: mean, column: brightness, mechanism: exponential}]", "3:63: statistics[0].mechanism: found exponential, expected one of discrete_laplace, laplace, discrete_gaussian, gaussian"},
@@ -126,6 +134,23 @@ func TestWrongFiles(t *testing.T) {
 	}
 }
 
+// Columns are the values of a record that their names say, also of pictures that are no square.
+func TestColumns(t *testing.T) {
+	c := mustParse(t, "data: {folder: f, classes: [a, b], size: [2, 3], channels: 3}\nprivacy: {epsilon: 3}")
+	for name, want := range map[string][]int{"pixel 1 2 1": {16}, "green": {1, 4, 7, 10, 13, 16}} {
+		if found, err := ColumnOf(c, name); err != nil || !slices.Equal(found.Indices, want) {
+			t.Errorf("%s: found %v (%v), expected %v", name, found, err, want)
+		}
+	}
+	all := Statistic{Columns: []string{allColumns}, many: true}
+	if found := all.Names(c); len(found) != 18 || found[16] != "pixel 1 2 1" {
+		t.Errorf("found %q, expected each value of a picture", found)
+	}
+	if found := all.Names(mustParse(t, vectorsBase)); strings.Join(found, " ") != "0 1 2 3 4 5 6 7" {
+		t.Errorf("found %q, expected each number of a vector", found)
+	}
+}
+
 // Overrides reach data and privacy, and nothing else.
 func TestStatisticsOverrides(t *testing.T) {
 	f, err := LoadStatistics("digits-statistics", []string{"privacy.epsilon=7", "data.seed=2"}, nil)
@@ -135,9 +160,40 @@ func TestStatisticsOverrides(t *testing.T) {
 	for override, want := range map[string]string{
 		"privacy.clip_norm=1": "--set privacy.clip_norm: found a key without a meaning for statistics, expected one of epsilon, delta, accountant",
 		"training.steps=1":    "--set training.steps: found a key without a meaning for statistics, expected one of loss",
+		"model.name=mlp":      "--set model.name: found a key without a meaning for statistics, expected one of data and privacy",
 	} {
 		_, err := LoadStatistics("digits-statistics", []string{override}, nil)
 		wrong(t, override, err, want)
+	}
+}
+
+// Bounds from outside take the place of those in the file, and are refused as those would be.
+func TestBoundsAreReplaced(t *testing.T) {
+	path := filepath.Join(folderOf(t, map[string]string{"f.yaml": `
+data: {table: people, columns: [age, pay], label: sick, classes: ["no", "yes"]}
+privacy: {epsilon: 1}
+statistics:
+- {statistic: mean, column: age, bounds: [0, 9]}
+- {statistic: histogram, column: pay, bounds: [0, 9], bins: 3, trust: nobody}
+- {statistic: histogram, column: sick}
+- {statistic: mean, columns: all, bounds: [[0, 9], [0, 99]]}
+`}), "f.yaml")
+	for name, want := range map[string]string{
+		"age": "", "label": "configs: invalid configuration: --bounds: found label, expected columns that a statistic with bounds is of",
+		"pay":  path + ":6:4: statistics[1].bounds: found private, expected [low, high] for a median, for several columns, or where no curator is trusted",
+		"sick": path + ":7:4: statistics[2].bounds: found bounds for classes, expected none",
+		"all":  path + ":8:4: statistics[3].bounds: found private, expected [low, high] for a median, for several columns, or where no curator is trusted",
+	} {
+		f, err := LoadStatistics(path, nil, map[string]Bounds{name: {Private: true}})
+		if want != "" {
+			wrong(t, name, err, want)
+		} else if err != nil || !f.Statistics[0].Bounds.Private || f.Statistics[1].Bounds.Private {
+			t.Errorf("found %v (%v), expected that the bounds of ages are searched for", f, err)
+		}
+	}
+	f := must(LoadStatistics(path, nil, map[string]Bounds{"all": {Interval: Interval{0, 5}}}))(t)
+	if found := f.Statistics[3].BoundsOf(1); found.High != 5 {
+		t.Errorf("found %v, expected the bounds that were given for all columns", found)
 	}
 }
 
@@ -154,6 +210,11 @@ func TestDefaultStatistics(t *testing.T) {
 	} {
 		_, err := DefaultStatistics(c, bounds)
 		wrong(t, "bounds of columns", err, want)
+	}
+	_, err := DefaultStatistics(mustParse(t, smallest, "privacy.noise_multiplier=1", "privacy.epsilon=none"), nil)
+	wrong(t, "no budget", err, "configs: invalid configuration: privacy.epsilon: found none, expected a number greater than 0: the budget of all statistics together")
+	if f := must(DefaultStatistics(mustParse(t, textBase), nil))(t); len(f.Statistics) != 1 {
+		t.Errorf("found %v of texts, expected the classes alone", f.Statistics)
 	}
 	f, err := DefaultStatistics(c, map[string]Bounds{"age": age, "income": {Private: true}})
 	if err != nil || len(f.Statistics) != 7 || !f.Statistics[6].Bounds.Private {

@@ -226,8 +226,7 @@ func combined(axes []axis) int {
 
 // base returns the base as [Open] takes it, a relative path behind the folder of the sweep file.
 func (s *Sweep) base() string {
-	isPreset := slices.ContainsFunc(Presets(), func(p Preset) bool { return p.Name == s.Base })
-	if isPreset || filepath.IsAbs(s.Base) || !strings.ContainsAny(s.Base, `/\.`) {
+	if filepath.IsAbs(s.Base) || !strings.ContainsAny(s.Base, `/\.`) {
 		return s.Base
 	}
 	return filepath.Join(filepath.Dir(s.file), s.Base)

@@ -223,6 +223,16 @@ func TestNamesOfDrawnPointsTellNoNumber(t *testing.T) {
 	}
 }
 
+// Numbers that are rounded for names stay between their ends.
+func TestDrawnNumbersStayWithinTheirEnds(t *testing.T) {
+	s := mustSweep(t, "name: s\nbase: digits\nrandom: {privacy.clip_norm: {uniform: [0.123441, 0.123449]}}\ntrials: 20\n")
+	for _, p := range s.Draw(random.ForTest(1)).Points {
+		if x := must(strconv.ParseFloat(p[0], 64))(t); x < 0.123441 || x > 0.123449 {
+			t.Errorf("found %v, expected 0.123441 to 0.123449", x)
+		}
+	}
+}
+
 // The same draw is the same trials, and no draw is none.
 func TestTrialsOfADraw(t *testing.T) {
 	s := mustSweep(t, "name: s\nbase: digits\nrandom: {privacy.clip_norm: {choices: [0.1, 1]}, optimizer.learning_rate: {log_uniform: [0.1, 1]}}\ntrials: 3\nseeds: 2\n")
@@ -306,6 +316,9 @@ func TestBadDraws(t *testing.T) {
 		{head + "random: {privacy.clip_norm: [1, 2]}\ntrials: 3", "s.yaml:3:29: random.privacy.clip_norm: found a list of 2, expected {choices: [...]}, {uniform: [low, high]} or {log_uniform: [low, high]}"},
 		{head + "random: {privacy.clip_norm: {normal: [1, 2]}}\ntrials: 3", "s.yaml:3:30: random.privacy.clip_norm.normal: found an unknown key, expected one of choices, uniform, log_uniform"},
 		{head + "random: {privacy.clip_norm: {uniform: [2, 1]}}\ntrials: 3", "s.yaml:3:43: random.privacy.clip_norm.uniform[1]: found 1, expected more than the 2 before it"},
+		{head + "random: {privacy.clip_norm: {uniform: [2, 2]}}\ntrials: 3", "s.yaml:3:43: random.privacy.clip_norm.uniform[1]: found 2, expected more than the 2 before it"},
+		{head + "random: {privacy.clip_norm: {uniform: [1, 2, 3]}}\ntrials: 3", "s.yaml:3:39: random.privacy.clip_norm.uniform: found a list of 3, expected a list of two numbers, the least and the greatest"},
+		{head + "random: {privacy.epsilon: {uniform: [none, 3]}}\ntrials: 3", "s.yaml:3:38: random.privacy.epsilon.uniform[0]: found none, expected a number"},
 		{head + "random: {training.evaluate_every: {log_uniform: [0, 1]}}\ntrials: 3", "s.yaml:3:50: random.training.evaluate_every.log_uniform[0]: found 0, expected a number above 0, because its logarithm is uniform"},
 		{head + "random: {optimizer.name: {uniform: [sgd, adam]}}\ntrials: 3", "s.yaml:3:36: random.optimizer.name.uniform: found an interval of what is no number, expected {choices: [...]}"},
 		{head + "random: {privacy.noise_multiplier: {uniform: [1, 2]}}\n" + drawn, "s.yaml:3:47: random.privacy.noise_multiplier: found an interval of what changes a trial's ε, expected {choices: [...]} where the number of trials is drawn: ε is that of the costliest"},
@@ -338,10 +351,8 @@ func TestProblemsOfAPresetAreAtTheSweepFile(t *testing.T) {
 	if !errors.Is(err, ErrInvalid) || strings.Contains(err.Error(), "own-pictures.yaml") || !strings.Contains(err.Error(), "test.yaml:") {
 		t.Errorf("found error %v, expected the place of the sweep file", err)
 	}
-	_, err = mustSweep(t, "name: s\nbase: own-pictures\nset: {data.channels: 1}\nseeds: [1]\n").Trials(Draw{})
-	if err != nil && !strings.Contains(err.Error(), "(with the preset own-pictures)") {
-		t.Errorf("found error %v, expected the preset's name", err)
-	}
+	_, err = mustSweep(t, "name: s\nbase: cifar-cnn\nset: {data.name: digits, data.std: [1]}\nseeds: [1]\n").Trials(Draw{})
+	wrong(t, "a preset of colours", err, "configs: trial seed=1 of test.yaml: test.yaml:2:7: data.mean: found 3 values, expected 1 (with the preset cifar-cnn)")
 	dir := t.TempDir()
 	check(t, os.WriteFile(filepath.Join(dir, "base.yaml"), []byte("data: {name: digits}\nprivacy: {delta: 1e-5}\n"), 0o600))
 	s := must(ParseSweep(filepath.Join(dir, "s.yaml"), []byte("name: s\nbase: base.yaml\nseeds: [1]\n")))(t)

@@ -116,6 +116,10 @@ grid:
 	if trials[0].Name != want {
 		t.Errorf("the first name is %s, want %s", trials[0].Name, want)
 	}
+	label := strings.Repeat("x", 250) // of many keys
+	if a, b := trialName([]Setting{{Label: label, Value: "1"}}), trialName([]Setting{{Label: label, Value: "2"}}); !safeName.MatchString(a) || len(a) > 209 || a == b {
+		t.Errorf("found the names %q and %q, expected short ones that differ", a, b)
+	}
 }
 
 func TestBaseIsRelativeToTheSweepFile(t *testing.T) {
@@ -188,6 +192,8 @@ func TestTrialsAreValidatedTogether(t *testing.T) {
 			"configs: trial name=adam,momentum=0.9 of test.yaml: test.yaml:3:53: optimizer.momentum: found without effect, expected it only with optimizer.name momentum or nesterov"},
 		{"name: s\nbase: digits\ngrid: {training.epochs: [1], training.steps: [1]}",
 			"configs: trial epochs=1,steps=1 of test.yaml: test.yaml:3:47: training.steps: found together with training.epochs, expected one of the two"},
+		{"name: s\nbase: digits\nset: {model.init_trained_on: public}\ngrid: {model.init: [a.safetensors, A.safetensors]}",
+			"configs: invalid configuration: test.yaml: found two trials with the name init=A.safetensors, expected values that differ in more than case"},
 	}
 	for _, tt := range tests {
 		_, err := mustSweep(t, tt.src).Trials(Draw{})
