@@ -6,6 +6,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -165,6 +166,42 @@ func TestRunCatchesUp(t *testing.T) {
 	}
 }
 
+// A run that has released nothing is missed by no ledger, but its limit is.
+func TestLimitOfARunWithoutReleases(t *testing.T) {
+	registry := t.TempDir()
+	must(0, of(t, registry, "one", 3, 0).Close())
+	tiny.Write(t, filepath.Join(registry, "one", folder.Config), string(people(t, "data.limit.epsilon=3", "data.limit.delta=1e-5").YAML()))
+	putBack(t, registry, 1)
+	if _, err := Show(registry); !errors.Is(err, checkpoints.ErrRollback) || !strings.Contains(err.Error(), "found no limit of people") {
+		t.Errorf("found %v, expected that the limit is missed", err)
+	}
+}
+
+// A trial without a folder has its releases in the ledger of the data, or is lost.
+func TestLostTrials(t *testing.T) {
+	registry := t.TempDir()
+	b := begun(t, registry, registered("s/a"))
+	must(0, errors.Join(b.Append(1, gradient), b.Close(), os.RemoveAll(filepath.Join(registry, "s", "a"))))
+	for _, test := range []struct {
+		rows string
+		want error
+		lost bool
+	}{
+		{`{"trial":"a","ledger_entries":1}`, nil, false},
+		{`{"trial":"a","ledger_entries":2}`, checkpoints.ErrRollback, false},
+		{`{"trial":"b","ledger_entries":1}`, checkpoints.ErrRollback, true},
+		{"no row", checkpoints.ErrCorrupt, true},
+	} {
+		tiny.Write(t, filepath.Join(registry, "s", folder.Rows), test.rows+"\n")
+		if _, err := Show(registry); !errors.Is(err, test.want) || test.want == nil && err != nil {
+			t.Errorf("%s: found %v, expected %v", test.rows, err, test.want)
+		}
+		if list := must(List(registry)); slices.ContainsFunc(list, func(l Listed) bool { return l.Lost }) != test.lost {
+			t.Errorf("%s: found %+v, expected a lost trial: %t", test.rows, list, test.lost)
+		}
+	}
+}
+
 // Without a limit an older copy catches up; till then what runs at work have released, which they
 // alone can tell, counts in every total.
 func TestTotalsCountWhatRunsAtWorkHaveReleased(t *testing.T) {
@@ -179,6 +216,14 @@ func TestTotalsCountWhatRunsAtWorkHaveReleased(t *testing.T) {
 	putBack(t, registry, 1) // which does not know it: the configuration in its folder tells the data
 	if m, ok := must(ReadDatasets(registry)).Member(one.Info().Run); m.Entries != 3 || m.Data.Name != "people" || !ok {
 		t.Errorf("found %+v, expected the 3 releases of a run that is not registered", m)
+	}
+	if i, err := Inspect(filepath.Join(registry, "one")); err != nil || i.Warning != "" {
+		t.Errorf("found %q (%v), expected the ledger that the run names, whether it knows the run or not", i.Warning, err)
+	}
+	must(0, os.Mkdir(filepath.Join(registry, "one", folder.Checkpoints), 0o700))
+	tiny.Write(t, filepath.Join(registry, "one", folder.Checkpoints, "3"), "no checkpoint")
+	if _, err := Verify(registry, ""); !errors.Is(err, checkpoints.ErrCorrupt) {
+		t.Errorf("found %v, expected the damaged checkpoint", err)
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"dpsgd/internal/disk"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/setup"
+	"dpsgd/internal/tiny"
 )
 
 // people is a configuration of rows that name persons.
@@ -66,6 +67,18 @@ func TestRefute(t *testing.T) {
 	c := people(t, "privacy.noise_schedule=linear", "privacy.noise_final_factor=0.5")
 	if e := costliest(c, accountant.Gaussian{NoiseMultiplier: 8}, 20); e != (accountant.Gaussian{NoiseMultiplier: 4}) {
 		t.Errorf("the costliest step is %v, expected the last one of half the noise", e)
+	}
+}
+
+// What a run of an earlier version planned is told by its folder: the steps of its plan or of its
+// statement, whichever says more, and its budget.
+func TestPlanOfAFolder(t *testing.T) {
+	dir := t.TempDir()
+	for name, content := range map[string]string{folder.Config: string(people(t).YAML()), folder.Plan: "steps 5\n", folder.StatementData: `{"planned_steps": 9}`} {
+		must(0, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600))
+	}
+	if p := plannedIn(dir, times(t, sampled, 2)); p == nil || p.Epsilon != 5 || p.Releases.Count() != 9 {
+		t.Errorf("found %+v, expected 9 steps and a budget of ε = 5", p)
 	}
 }
 
@@ -177,6 +190,11 @@ func TestRunUnderWayIsNotAdopted(t *testing.T) {
 	}
 	if len(spy.synced) == 0 || spy.synced[0] != folder.Ledger {
 		t.Errorf("found syncs of %v, expected the run's own ledger first: a power loss would take what only the other one knows then", spy.synced)
+	}
+	header, _, _ := strings.Cut(tiny.Read(t, filepath.Join(one, folder.Ledger)), "\n")
+	tiny.Write(t, filepath.Join(one, folder.Ledger), header+"\n")
+	if _, err := Inspect(one); !errors.Is(err, checkpoints.ErrRollback) { // though its header names no ledger of data
+		t.Errorf("found %v, expected that the ledger of the data has more of the run", err)
 	}
 }
 

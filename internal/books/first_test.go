@@ -135,6 +135,10 @@ func TestRefusalsSayWhatFits(t *testing.T) {
 	if first, _, err := split(l, must(gaussian(2).With(account.Choice, 1))); first != nil || err != nil {
 		t.Errorf("found the first plan %v (%v), expected none for a number of steps that results choose", first, err)
 	}
+	drawn := times(t, accountant.FixedSizeSampled{DatasetSize: 1000, BatchSize: 10, Event: accountant.Gaussian{NoiseMultiplier: 2}}, 5) // which replace-one alone is known for
+	if first, _, err := split(l, drawn); first == nil || err != nil || must(used(l, nil, drawn)) > 2 {
+		t.Errorf("found the first plan %v (%v), expected one for samples of a fixed size", first, err)
+	}
 	known.Members = []checkpoints.Member{
 		{Run: "a", Registration: checkpoints.Registration{Path: "a", Data: checkpoints.Data{Name: "d"}}, Entries: 2, Ledger: gaussian(2)}}
 	_, err = admit(known, known, l, request{Run: "r", Path: "r", Planned: gaussian(20)})

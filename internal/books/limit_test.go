@@ -202,6 +202,9 @@ func TestReservationsSideBySide(t *testing.T) {
 		}
 	}
 	b := must(planned(registry, "after", times(t, e, 3)))
+	if must(0, b.Append(1, accountant.Gaussian{NoiseMultiplier: 1e6})); !within(times(t, e, 3), b.reserved) {
+		t.Errorf("found %v reserved after a release beyond the plan, expected the plan too", b.reserved.Entries())
+	}
 	b.Close()
 }
 
@@ -300,6 +303,9 @@ func TestLimitOfTasks(t *testing.T) {
 	b := must(create(dir, registry, r, true))
 	defer b.Close()
 	must(0, b.Append(1, e))
+	if s := state(t, registry); s.Reserved != want {
+		t.Errorf("found %+v after one release, expected %v reserved", s, want)
+	}
 	if err := b.AppendAll(2, e, 2); !errors.Is(err, release.ErrBudget) || b.Len() != 1 {
 		t.Errorf("found %v beyond what was reserved, together", err)
 	}
@@ -316,6 +322,9 @@ func TestLimitOfTasks(t *testing.T) {
 	}
 	must(SetLimit(registry, checkpoints.Limit{Subject: checkpoints.Subject{Data: "dots", Unit: on.Unit}, Epsilon: 3, Delta: 1e-5}))
 	must(0, ReserveTrials(registry, []checkpoints.Reservation{{By: "sweep/c", Subject: on, Planned: times(t, e, 2)}}, "sweep/.lock"))
+	if s := must(ShowLimit(registry, "dots")); s.Reserved != 0 {
+		t.Errorf("found %+v, expected nothing reserved of the limit of other data", s)
+	}
 	for what, change := range map[string]func(r *checkpoints.Registration){
 		"of other data":   func(r *checkpoints.Registration) { r.Data.Name = "dots" },
 		"too small":       func(r *checkpoints.Registration) { r.Planned = &checkpoints.Planned{Releases: times(t, e, 3)} },
