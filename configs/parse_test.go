@@ -337,6 +337,14 @@ func TestYAMLReadsBackEqual(t *testing.T) {
 	}
 }
 
+// What may change when a run goes on, and a limit, are no part of what the run is known by.
+func TestIdentity(t *testing.T) {
+	changed := mustParse(t, limitBase, "training.physical_batch_size=7", "training.evaluate_every=3", "performance.threads=2", "run.name=x")
+	if found, want := string(changed.Identity()), string(mustParse(t, smallest).Identity()); found != want {
+		t.Errorf("found\n%s\nexpected\n%s", found, want)
+	}
+}
+
 // Keys that came later do not show in the files of runs that were begun before them: these files
 // are what runs know their plan by. The features are as the program wrote them without those keys.
 func TestLaterKeysLeaveOlderFilesAsTheyAre(t *testing.T) {

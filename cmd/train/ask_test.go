@@ -75,6 +75,21 @@ func TestEpsilonAndDelta(t *testing.T) {
 	}
 }
 
+// Batches that take turns, and those that share out all examples, cost what the package says.
+func TestOtherSamplings(t *testing.T) {
+	noise := accountant.Gaussian{NoiseMultiplier: 2}
+	for flags, want := range map[string]accountant.Entry{
+		"--sampling-probability 0.1 --epochs 0.01":                             {Event: account.InTurns(0, 0.1, 2), Count: 1},
+		"--sampling cyclic --bands 4 --sampling-probability 0.01 --steps 40":   {Event: account.InTurns(4, 0.01, 2), Count: 40},
+		"--sampling balls-in-bins --examples 1000 --batch-size 600 --epochs 3": {Event: accountant.BallsInBins{Bins: 2, Event: noise}, Count: 6},
+	} {
+		o := lastLine(t, succeed(t, append([]string{"epsilon", "--noise-multiplier", "2", "--delta", "1e-5", "--json"}, strings.Fields(flags)...)...))
+		l := tiny.Must(new(accountant.Ledger).With(want.Event, want.Count))(t)
+		has(t, o, "epsilon", tiny.Must(account.SpentBy(account.DefaultAccountant, l, 1e-5))(t).Epsilon, "steps", float64(want.Count))
+	}
+	succeed(t, strings.Fields("calibrate --solve sampling-probability --sampling cyclic --bands 4 --noise-multiplier 2 --steps 40 --epsilon 1 --delta 1e-5")...)
+}
+
 // What people read: rounded against the promise, bounds where there are some, the method and the
 // relation.
 func TestAnswersForPeople(t *testing.T) {
@@ -149,6 +164,8 @@ func TestQuestionsAboutARun(t *testing.T) {
 		t.Errorf("calibrate: found %v", less)
 	}
 	matches(t, succeed(t, "compare", run), "^40 steps with noise multiplier ")
+	succeed(t, "run", run+"/config.yaml", "--set", "privacy.epsilon=none", "--set", "privacy.noise_multiplier=2")
+	refused(t, shell.ExitUsage, "found no --epsilon, expected one for the run runs/config-1, which has no budget", "steps", "runs/config-1")
 }
 
 // Text on few digits keeps the side it was rounded to.
@@ -274,4 +291,7 @@ func TestTradeoffOfARun(t *testing.T) {
 		}
 	}
 	refused(t, 2, "curve.pdf", "tradeoff", "runs/own-1", "--out", "curve.pdf")
+	var b strings.Builder
+	printTradeoff(&b, &account.Tradeoff{Curve: []account.Errors{{FalsePositive: 0.01, FalseNegative: 0.987654321}}, BestGuess: 0.512345, Beliefs: []accountant.Belief{{Prior: 0.5, Low: 0.123456, High: 0.9991234567}}})
+	matches(t, b.String(), ` 1 +1\.2346 +98\.7654\n`, `at most 51\.24 % of`, ` 50 +12\.34 +99\.912346\n`)
 }

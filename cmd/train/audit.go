@@ -4,13 +4,13 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"path/filepath"
 	"slices"
 
 	"dpsgd/accountant"
 	"dpsgd/cmd/train/internal/shell"
 	"dpsgd/configs"
 	"dpsgd/internal/attack"
+	"dpsgd/internal/chart"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/stats"
 	"dpsgd/internal/sweep"
@@ -84,10 +84,20 @@ func (f *auditFlags) steps(a *shell.App, c *cobra.Command, name string) error {
 		return err
 	}
 	r, err := audited.Audit(c.Context(), f.observations, attack.OpenDoor)
-	if err := shell.ShowDrawn(a, f.out, picture, printAudit)(r, shell.Ended(c.Context(), err)); err != nil {
-		return err
+	return concluded(a, f.out, printAudit)(r, shell.Ended(c.Context(), err))
+}
+
+// concluded returns a function that shows an audit, and returns its error: a claim that is false.
+func concluded[T interface {
+	Chart() chart.Chart
+	Err() error
+}](a *shell.App, out string, show func(io.Writer, T)) func(T, error) error {
+	return func(r T, err error) error {
+		if err := shell.ShowDrawn(a, out, picture, show)(r, err); err != nil {
+			return err
+		}
+		return r.Err()
 	}
-	return r.Err()
 }
 
 // membership audits whether the model tells who was trained on.
@@ -111,10 +121,7 @@ func (f *auditFlags) membership(a *shell.App, c *cobra.Command, name string) err
 	r, err := f.attacked(c, name)
 	watcher.EndBar()
 	show := func(w io.Writer, r *attack.ShadowAudit) { printMembershipAudit(w, r, f.shadows.Dir) }
-	if err := shell.ShowDrawn(a, f.out, picture, show)(r, shell.Ended(c.Context(), err)); err != nil {
-		return err
-	}
-	return r.Err()
+	return concluded(a, f.out, show)(r, shell.Ended(c.Context(), err))
 }
 
 // attacked carries out the audit of membership.
@@ -134,9 +141,7 @@ func (f *auditFlags) attacked(c *cobra.Command, name string) (*attack.ShadowAudi
 }
 
 // isRun reports whether a name is the folder of a run, not a configuration.
-func isRun(name string) bool {
-	return folder.HoldsAny(name, folder.Config) && filepath.Base(name) != folder.Config
-}
+func isRun(name string) bool { return folder.HoldsAny(name, folder.Config) }
 
 // auditedBy returns what to audit: the run in a folder, or a configuration.
 func auditedBy(name string, set []string, examples int) (attack.Audited, error) {

@@ -11,6 +11,7 @@ import (
 	"dpsgd/accountant"
 	"dpsgd/cmd/train/internal/shell"
 	"dpsgd/internal/account"
+	"dpsgd/internal/books"
 	"dpsgd/internal/gradients"
 	"dpsgd/internal/score"
 	"dpsgd/internal/sweep"
@@ -148,6 +149,7 @@ func TestFormats(t *testing.T) {
 		{shell.Duration(0.4), "0s"}, {shell.Duration(59.6), "1m0s"}, {shell.Duration(3600), "1h00m"}, {shell.Duration(7500), "2h05m"},
 		{shell.Short(9999), "9999"}, {shell.Short(123456), "123k"},
 		{shell.Cut("short", 5), "short"}, {shell.Cut("longer", 5), "long…"}, {shell.Cut("εεεεεε", 3), "εε…"},
+		{outcome(books.Row{Test: score.Untested(), Answer: account.Answer{Epsilon: 1.2341}, Status: "diverged"}), "no test accuracy  ε 1.235  0s  diverged"},
 		{baseName("configs/mnist-cnn.yaml"), "mnist-cnn"}, {baseName("digits"), "digits"},
 	} {
 		same(t, "text", test[0], test[1])

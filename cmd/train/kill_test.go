@@ -170,6 +170,7 @@ func TestKilledRunResumes(t *testing.T) {
 			t.Fatalf("the ledger holds %d releases after %d", now, spent)
 		}
 		spent = entries(run)
+		says(t, succeed(t, "epsilon", run), "\nby now there are ")
 		cost := lastLine(t, succeed(t, "epsilon", run, "--json"))
 		if e := cost["epsilon"].(float64); e < epsilon || e < 4.99 || e > 5 {
 			t.Errorf("ε is %v after %v, expected that of the plan, never less, and at most 5", e, epsilon)

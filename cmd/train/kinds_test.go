@@ -49,6 +49,7 @@ func TestStatisticsAreARun(t *testing.T) {
 	same(t, "after a resume", tiny.Read(t, filepath.Join(run, "statistics.jsonl")), before)
 	refused(t, shell.ExitUsage, "found a run of statistics, expected one that trains", "extend", run, "--epsilon", "2")
 	refused(t, shell.ExitUsage, "found a run of statistics, expected one that trains", "audit", run)
+	refused(t, shell.ExitUsage, "", "calibrate", run)
 	refused(t, command("eval", run).code, "holds statistics, expected a run that trains", "eval", run)
 }
 
@@ -175,9 +176,11 @@ func TestEpsilonOfLabelsSaysSo(t *testing.T) {
 // examples.
 func TestForgedUnitsAreRefused(t *testing.T) {
 	config := own(t, 5)
-	succeed(t, "run", config, "--set", "privacy.none=true", "--set", "run.name=none")
+	says(t, succeed(t, "run", config, "--set", "privacy.none=true", "--set", "run.name=none", "--set", "training.evaluate_every=2"),
+		"privacy   NOT PRIVATE: no guarantee", "step 2/5  NOT PRIVATE", "privacy         NOT PRIVATE: ε is infinite")
 	refused(t, shell.ExitUsage, "was trained with privacy.none", "extend", "runs/none", "--steps", "9")
 	succeed(t, "run", config, "--set", "privacy.unit=label", "--set", "run.name=labels")
+	says(t, succeed(t, "ledger", "show"), "NOT PRIVATE, and in no total: none;", "Only the labels are protected: ")
 	for _, forged := range []struct{ run, file, from, to, command string }{
 		{"runs/none", "privacy.json", `"system": "none"`, `"system": ""`, "card"},
 		{"runs/labels", "privacy.json", "the label of one training example", "one training example", "card"},

@@ -41,6 +41,11 @@ func TestLedgerCommands(t *testing.T) {
 	succeed(t, "run", config)
 	matches(t, succeed(t, "ledger", "verify", "--head", match[1]), `^3 runs and 0 sweeps agree with runs/datasets\.jsonl, 60 releases; head `)
 
+	tiny.Check(t, os.RemoveAll("runs/own-3"))
+	for _, name := range []string{"show", "verify"} {
+		says(t, succeed(t, "ledger", name), "WARNING: found no folder of own-3; what was released there counts\n")
+	}
+
 	// The whole folder put back to an older copy shows by the head alone.
 	refused(t, shell.ExitRefused, "", "ledger", "verify", "--head", strings.Repeat("a", 32))
 	tiny.Check(t, os.Truncate("runs/own-2/checkpoints/checkpoint-20.ckpt", 10))
@@ -93,20 +98,40 @@ func TestShortenedLedger(t *testing.T) {
 	}
 }
 
-// The noise multiplier that is printed is enough for the budget: it is never rounded down.
+// What is printed is enough for the budget: numbers are rounded away from it.
 func TestCalibratedNoiseIsRoundedUp(t *testing.T) {
 	for _, epsilon := range []string{"0.5", "1", "2", "3", "5", "8"} {
 		args := []string{"calibrate", "--accountant", "rdp", "--sampling-probability", "0.01", "--steps", "1000", "--delta", "1e-5", "--epsilon", epsilon}
 		exact := lastLine(t, succeed(t, append(args, "--json")...))["noise_multiplier"].(float64)
-		match := regexp.MustCompile(`^noise multiplier (\S+) is the least`).FindStringSubmatch(succeed(t, args...))
-		if match == nil {
-			t.Fatal("no noise multiplier is printed")
+		if found := printed(t, `^noise multiplier (\S+) is the least`, args); found < exact || found > exact*(1+1e-5) {
+			t.Errorf("ε = %s: found %v, expected %v rounded up", epsilon, found, exact)
 		}
-		printed, err := strconv.ParseFloat(match[1], 64)
-		if err != nil || printed < exact || printed > exact*(1+1e-5) {
-			t.Errorf("ε = %s: found %s (%v), expected %v rounded up", epsilon, match[1], err, exact)
+		args = []string{"calibrate", "--solve", "sampling-probability", "--noise-multiplier", "1", "--steps", "1000", "--delta", "1e-5", "--epsilon", epsilon}
+		exact = lastLine(t, succeed(t, append(args, "--json")...))["sampling_probability"].(float64)
+		if found := printed(t, `^sampling probability (\S+) is the largest`, args); found > exact || found < exact*(1-1e-5) {
+			t.Errorf("ε = %s: found %v, expected %v rounded down", epsilon, found, exact)
+		}
+		args = []string{"delta", "--noise-multiplier", "1", "--sampling-probability", "0.01", "--steps", "1000", "--epsilon", epsilon}
+		o := lastLine(t, succeed(t, append(args, "--json")...))
+		for pattern, least := range map[string]any{`^δ = (\S+) at`: o["delta"], `, (\S+)\]`: o["upper"]} {
+			if found := printed(t, pattern, args); found < least.(float64) {
+				t.Errorf("ε = %s: found %v, expected at least %v", epsilon, found, least)
+			}
+		}
+		if found := printed(t, `\[(\S+),`, args); found > o["lower"].(float64) {
+			t.Errorf("ε = %s: found %v, expected at most %v", epsilon, found, o["lower"])
 		}
 	}
+}
+
+// printed is the number that a pattern finds in what a command line prints.
+func printed(t *testing.T, pattern string, args []string) float64 {
+	t.Helper()
+	match := regexp.MustCompile(pattern).FindStringSubmatch(succeed(t, args...))
+	if match == nil {
+		t.Fatalf("%q prints no match of %s", args, pattern)
+	}
+	return tiny.Must(strconv.ParseFloat(match[1], 64))(t)
 }
 
 // A limit is set, shown, asked and refused in one line, with the exit code of what a person can

@@ -65,7 +65,7 @@ func TestResumeWithMovedData(t *testing.T) {
 func TestReport(t *testing.T) {
 	config := own(t, 2)
 	for range 2 {
-		succeed(t, "run", config, "--set", "run.private_diagnostics=true")
+		says(t, succeed(t, "run", config, "--set", "run.private_diagnostics=true"), "WARNING   run.private_diagnostics is on: diagnostics.private.jsonl is NOT private")
 	}
 	result := lastLine(t, succeed(t, "report", "runs/own-1", "--plots", "figures", "--json"))
 	if plots, _ := result["plots"].([]any); result["report"] != "report.html" || len(plots) != 10 {

@@ -7,7 +7,9 @@ import (
 
 	"dpsgd/cmd/train/internal/shell"
 	"dpsgd/internal/attack"
+	"dpsgd/internal/run"
 	"dpsgd/internal/selftest"
+	"dpsgd/internal/sweep"
 )
 
 // The self-test of a preset tells each check with what was looked at; with --json it prints one
@@ -36,6 +38,8 @@ func TestAuditCommand(t *testing.T) {
 	succeed(t, "run", own(t, 2))
 	says(t, honest(t, "audit", "runs/own-1", "--observations", "1000", "--json"), `"of":"runs/own-1"`, `"falsified":false`, `"untested":"all steps, with noise of this law`)
 	refused(t, 2, "expected them with a configuration", "audit", "runs/own-1", "--examples", "20")
+	refused(t, 2, "expected them with a configuration", "audit", "runs/own-1", "--set", "privacy.epsilon=9")
+	refused(t, 2, "found --set beside the run runs/own-1", "audit", "runs/own-1", "--shadows", "4", "--set", "privacy.epsilon=9")
 	refused(t, 2, "found --examples 0 and --observations 10, expected", "audit", "digits", "--observations", "10")
 	refused(t, 2, "expected example or person and false for noise on gradients", "audit", "label-digits")
 	refused(t, 2, "found --jobs without --shadows", "audit", "digits", "--jobs", "2")
@@ -64,8 +68,11 @@ func TestWhatDoesNotHoldIsTold(t *testing.T) {
 	failed := selftest.Check{Name: "gradients", Faults: []string{"layer 2 (faulty)"}, Means: "mend its rule"}
 	printCheck(&out, failed)
 	same(t, "exit code", fmt.Sprint(a.Fail((&selftest.Result{Checks: []selftest.Check{failed}}).Err())), "7")
-	audit := &attack.StepAudit{Outcome: attack.Outcome{Tests: []attack.Tested{{Claim: "one step", Quantity: "ε", Claimed: 1, AtLeast: 2, Falsified: true}}, Falsified: true}}
-	printAudit(&out, audit)
-	same(t, "exit code", fmt.Sprint(a.Fail(audit.Err())), "8")
+	audit := &attack.StepAudit{Outcome: attack.Outcome{Tests: []attack.Tested{{Claim: "one step", Quantity: "ε", Claimed: 1.00001, AtLeast: 2.00009, Falsified: true}}, Falsified: true}}
+	same(t, "exit code", fmt.Sprint(a.Fail(concluded(a, "", printAudit)(audit, nil))), "8")
+	says(t, out.String(), "1.0001", "2.0000 ")
+	for _, err := range []error{sweep.ErrOtherSweep, run.ErrUntrained} {
+		same(t, err.Error(), fmt.Sprint(a.Fail(err)), "5")
+	}
 	says(t, out.String(), "FAILED  gradients", "layer 2 (faulty)", "This means: mend its rule", `["gradients"]`, "verdict   CLAIM FALSIFIED", "one step: found ε of at least 2, expected at most 1")
 }
