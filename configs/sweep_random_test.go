@@ -223,16 +223,6 @@ func TestNamesOfDrawnPointsTellNoNumber(t *testing.T) {
 	}
 }
 
-// Numbers that are rounded for names stay between their ends.
-func TestDrawnNumbersStayWithinTheirEnds(t *testing.T) {
-	s := mustSweep(t, "name: s\nbase: digits\nrandom: {privacy.clip_norm: {uniform: [0.123441, 0.123449]}}\ntrials: 20\n")
-	for _, p := range s.Draw(random.ForTest(1)).Points {
-		if x := must(strconv.ParseFloat(p[0], 64))(t); x < 0.123441 || x > 0.123449 {
-			t.Errorf("found %v, expected 0.123441 to 0.123449", x)
-		}
-	}
-}
-
 // The same draw is the same trials, and no draw is none.
 func TestTrialsOfADraw(t *testing.T) {
 	s := mustSweep(t, "name: s\nbase: digits\nrandom: {privacy.clip_norm: {choices: [0.1, 1]}, optimizer.learning_rate: {log_uniform: [0.1, 1]}}\ntrials: 3\nseeds: 2\n")
