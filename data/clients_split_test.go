@@ -96,6 +96,13 @@ func TestRecipesThatDoNotFit(t *testing.T) {
 			t.Errorf("recipe %d is accepted: %+v", i, r)
 		}
 	}
+	divisions := map[string]bool{} // runs with one of these have the same clients
+	for _, r := range []ClientSplit{recipe(10, IID, 1, 1), recipe(9, IID, 1, 1), recipe(10, IID, 1, 2), recipe(10, Dirichlet, 1, 1), recipe(10, Dirichlet, 2, 1)} {
+		divisions[r.Division()] = true
+	}
+	if len(divisions) != 5 {
+		t.Errorf("found the same words for several divisions: %v", divisions)
+	}
 	some, all := recipe(10, IID, 1, 1), recipe(10, IID, 1, 1)
 	if some.MinClients = 7; some.Noisy() != 7 || all.Noisy() != 10 {
 		t.Errorf("%d and %d of 10 clients add noise, expected 7, and all where nothing is said", some.Noisy(), all.Noisy())

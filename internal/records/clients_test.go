@@ -82,7 +82,11 @@ func reference(m *model.Model, images *data.Images, steps [][]int, rate float64)
 func TestLocalStepsAgainstReference(t *testing.T) {
 	_, m, images, c := tinyClients(t, 2, "federated.local_steps=7", "federated.local_batch_size=4", "federated.local_learning_rate=0.3")
 	before := slices.Clone(m.Values)
+	seeds := map[uint64]bool{}
 	for round := range 3 {
+		for client := range c.AtRound(round).own {
+			seeds[c.seed(client)] = true
+		}
 		for i, got := range changes(t, c.AtRound(round), 3, 0, 19) {
 			client := []int{3, 0, 19}[i]
 			batches := sgd.NewBatches(c.own[client], 4, c.seed(client))
@@ -99,6 +103,9 @@ func TestLocalStepsAgainstReference(t *testing.T) {
 	}
 	if !slices.Equal(m.Values, before) {
 		t.Error("clients move the model that rounds begin with")
+	}
+	if len(seeds) != 3*20 {
+		t.Errorf("20 clients have %d seeds in 3 rounds, expected one each", len(seeds))
 	}
 	c.runEach = func(int, int, int) { c.errs[1] = setup.ErrPlan }
 	if _, err := c.Contributions([]int{0, 1}); err != setup.ErrPlan {
@@ -195,7 +202,8 @@ func TestMeansOfClients(t *testing.T) {
 	halves := make([]uint16, 12)
 	kernel.ToHalves(halves, []float32{1, 0, 0, 0, 1, 0, 0, 0, 1, -1, 0, 0})
 	rows := tiny.Must(data.NewFeatures(3, []string{"a", "b"}, make([]uint8, 4), halves))(t)
-	m := tiny.Must(NewMeans(rows, [][]int{{0, 1}, {}, {2}, {0, 3}}))(t)
+	r := Records{Clients: &Clients{own: [][]int{{0, 1}, {}, {2}, {0, 3}}}}
+	m := tiny.Must(r.Rows(rows))(t)
 	for client, want := range [][]float32{{0.5, 0.5, 0}, {0, 0, 0}, {0, 0, 1}, {0, 0, 0}} {
 		batch := tiny.Must(m.Contributions([]int{client}))(t)
 		batch.Parts[0].(clip.Rows).Form(0, 0, func(got []float32) {

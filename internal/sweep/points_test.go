@@ -33,7 +33,7 @@ func measured(t *testing.T, accuracies [][]float64) *sweep {
 				{Key: "privacy.clip_norm", Label: "clip_norm", Value: string(rune('1' + i))}, {Key: configs.SeedKey, Label: "seed", Value: string(rune('1' + j))}}}
 			s.trials = append(s.trials, trial)
 			r := books.Row{Trial: trial.Name, Settings: trial.Settings, Test: score.Test{TestAccuracy: score.Value(accuracy)}}
-			r.Epsilon = float64(i + 1)
+			r.Epsilon = float64(i+1) - 0.1*float64(j)
 			if math.IsNaN(accuracy) {
 				r.Test = score.Untested()
 			}

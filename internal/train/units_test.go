@@ -61,7 +61,10 @@ func TestFederatedRun(t *testing.T) {
 			if name == "clients" {
 				trusted = "that 50 clients who do not tell the server their noise take part"
 			}
-			tiny.Says(t, r.Run, "which example belongs to which client: here that is simulated", trusted)
+			tiny.Says(t, r.Run, "which example belongs to which client: here that is simulated", trusted, "5 steps of SGD at learning rate 0.3, each on 20 of its examples", map[string]string{"skewed": "distribution of α = 0.1, by the labels"}[name])
+			if strings.Contains(s.Neighbours, "its client takes part in both") != (name == "clients") || s.NoiseValues != 20*111+map[string]int{"adaptive": 20}[name] {
+				t.Errorf("neighbours are %q, and %d values have noise, expected those of 111 parameters in 20 rounds and, where norms are counted, one more", s.Neighbours, s.NoiseValues)
+			}
 			if strings.Contains(tiny.Read(t, filepath.Join(r.Run, folder.Statement)), "If one person contributed several") {
 				t.Error("the statement is about clients and speaks of one's several examples")
 			}
