@@ -234,6 +234,9 @@ func TestCacheLetsGoOfTheOldest(t *testing.T) {
 		r := recipes()["patches"]
 		r.Seed = uint64(seed)
 		must(Compute(r, split, Request{Cache: cache}))
+		if f := must(r.fingerprint(split.Identity(), noisy(3, shape), noisy(2, shape))); cached("", cache, f, 3, 2) == nil {
+			t.Errorf("the rows of seed %d are not kept", seed)
+		}
 	}
 	files, err := os.ReadDir(cache)
 	if err != nil || len(files) != 2*kept {
