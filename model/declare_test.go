@@ -76,6 +76,12 @@ func TestParametersWithoutOneRuleAreRefused(t *testing.T) {
 			p.Use(gains[1], rule, x, z)
 			p.Use(gains[0], rule, x, z)
 		}, false, []string{"model: parameter 0.first is used 2 times, expected once, or as a weight for an output each time"}},
+		{"a shift of two outputs", func(p *pass, rule perexample.ScaleWeight, x, z *node, gains ...*node) {
+			shift := perexample.Bias(rule)
+			p.Use(gains[0], shift, x, z)
+			p.Use(gains[1], rule, x, z)
+			p.Use(gains[0], shift, x, x)
+		}, false, []string{"model: parameter 0.first is used 2 times, expected once"}},
 		{"rule of another size", func(p *pass, rule perexample.ScaleWeight, x, z *node, gains ...*node) {
 			p.Use(gains[0], rule, x, z)
 			p.Use(gains[1], perexample.ScaleWeight{Positions: 1, Channels: rule.Positions * rule.Channels}, x, z)
@@ -164,6 +170,8 @@ func TestLayersThatDoNotFitAreRefused(t *testing.T) {
 		{"groups that do not divide", around(model.GroupNorm{Groups: 3}), "layer 0: 3 groups do not divide its input's 2 channels"},
 		{"no groups", around(model.GroupNorm{}), "layer 0: 0 groups do not divide its input's 2 channels"},
 		{"flat sigmoid", around(model.TemperedSigmoid{Scale: 1, Offset: 1}), "layer 0: inverse_temperature of tempered_sigmoid is 0, expected a number greater than 0 and at most 100"},
+		{"leaky downwards", around(model.LeakyReLU{Slope: -1}), "layer 0: slope of leaky_relu is -1, expected"},
+		{"elu of nothing", around(model.ELU{}), "layer 0: alpha of elu is 0, expected"},
 		{"dropout of everything", around(model.Dropout{P: 1}), "layer 0: its probability is 1, expected at least 0 and below 1"},
 		{"deep in a residual", model.Sequential{conv(2, 1, 1, 0),
 			model.Residual{Body: model.Sequential{model.ReLU, model.GroupNorm{Groups: 5}}}}, "layer 1.body.1: 5 groups do not divide"},
@@ -171,6 +179,7 @@ func TestLayersThatDoNotFitAreRefused(t *testing.T) {
 		{"branches of two shapes", around(model.Residual{Body: model.Sequential{conv(4, 1, 1, 0)}}),
 			"layer 0: its body gives shape [6 5 4] per example and its shortcut [6 5 2], expected the same"},
 		{"too few classes", model.Sequential{model.Flatten{}, model.Linear{Out: 2}}, "the last layer gives shape [2] per example, expected 3 values, one for each class"},
+		{"a block at the end", model.Sequential{model.Flatten{}, model.Residual{Body: model.Sequential{model.ReLU}}}, "layer 1: the last layer gives shape [60]"},
 		{"an image at the end", model.Sequential{conv(classes, 1, 1, 0)}, "the last layer gives shape [6 5 3] per example, expected 3 values"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -194,6 +203,7 @@ func TestNetworksWithoutSenseAreRefused(t *testing.T) {
 		want    string
 	}{
 		{"nothing to train", model.Sequential{model.Flatten{}}, model.Input{Height: 1, Width: 1, Channels: classes}, classes, "the network has no parameters"},
+		{"tokens without vectors", model.Sequential{model.Linear{Out: classes}}, words, classes, "layer 0: it is a linear and its input is tokens, expected an embedding in front of it"},
 		{"no layers", nil, input, classes, "the last layer gives shape [6 5 2]"},
 		{"no channels", around(model.ReLU), model.Input{Height: 2, Width: 2}, classes, "leaf images has shape [1 2 2 0], expected positive sizes"},
 		{"no classes", around(model.ReLU), input, 0, "the last layer gives shape [3] per example, expected 0 values"},
@@ -229,6 +239,9 @@ func TestLayers(t *testing.T) {
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("layers are\n%s\nexpected\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	if total, first := m.MultiplyAdds(); total != 2070 || first != 1620 {
+		t.Errorf("found %d multiply-adds, %d of the first layer, expected 2070 and 1620", total, first)
 	}
 	if m.Input() != input || m.Classes() != classes {
 		t.Errorf("input and classes are %v and %d, expected %v and %d", m.Input(), m.Classes(), input, classes)

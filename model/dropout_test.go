@@ -25,6 +25,9 @@ func TestDropoutIsForTraining(t *testing.T) {
 	if sameBits(first, second) {
 		t.Error("two training runs dropped the same values")
 	}
+	if sameBits(first, newStep(t, m, options{batch: 2, clipNorm: 1}).run(t, in).logits) {
+		t.Error("two runs of training drop the same values")
+	}
 	predicted := predict(t, m, in)
 	if !sameBits(predicted, predict(t, m, in)) {
 		t.Error("two predictions differ")
@@ -78,6 +81,9 @@ func TestDropoutMask(t *testing.T) {
 		if math.Abs(float64(dx[i])-keep*dy) > 1e-5 {
 			t.Fatalf("gradient %d is %v, expected %v times %v", i, dx[i], keep, dy)
 		}
+	}
+	if slices.EqualFunc(y[:50], y[50:100], func(a, b float32) bool { return (a == 0) == (b == 0) }) { // a chance of 2e-12
+		t.Error("two examples have one mask")
 	}
 	// Binomial with 20,000 draws: the count lies within 4.42 standard deviations but for 1e-5 of
 	// the runs.

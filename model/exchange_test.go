@@ -45,6 +45,27 @@ func TestInitialWeights(t *testing.T) {
 	}
 }
 
+// Layers of sequences begin with PyTorch's laws: means of 0 and these deviations.
+func TestInitialWeightsOfSequences(t *testing.T) {
+	layers := model.Sequential{model.Embedding{Width: 40}, model.ClassToken{}, model.PositionalEmbedding{}, model.Attention{Heads: 2},
+		model.LSTM{Recurrent: model.Recurrent{Hidden: 9, Last: true}}, model.Linear{Out: 30}, model.Linear{Out: classes}}
+	deviations := map[string]float64{"0.weight": 1, "1.token": 0.02, "2.weight": 0.02, "3.in_proj_weight": math.Sqrt(2.0 / 160),
+		"3.in_proj_bias": 0, "3.out_proj.weight": 1 / math.Sqrt(120), "3.out_proj.bias": 0, "5.bias": 1 / math.Sqrt(27)}
+	for _, p := range tiny.Must(model.New(layers, model.Input{Length: 60, Vocabulary: 50}, classes, 1))(t).Export() {
+		want, listed := deviations[p.Name]
+		if !listed && strings.HasSuffix(p.Name, "_l0") {
+			want, listed = 1/math.Sqrt(27), true
+		}
+		mean, found := 0.0, norm(p.Data)/math.Sqrt(float64(len(p.Data)))
+		for _, v := range p.Data {
+			mean += float64(v) / float64(len(p.Data))
+		}
+		if listed && (math.Abs(found-want) > 0.25*want || math.Abs(mean) > 0.4*want) {
+			t.Errorf("%s has the mean %v and the deviation %v, expected 0 and %v", p.Name, mean, found, want)
+		}
+	}
+}
+
 // A network that imports another one's tensors, in any order, is that network; exports are copies.
 func TestExportImportRoundTrip(t *testing.T) {
 	forEachNetwork(t, func(t *testing.T, net network) {

@@ -15,16 +15,18 @@ var choices = map[string]func(i, n int) bool{
 	"all but the first": func(i, n int) bool { return i > 0 },
 	"every second":      func(i, n int) bool { return i%2 == 0 },
 	"one inside":        func(i, n int) bool { return i == n/2 },
+	"all but one":       func(i, n int) bool { return i != n/2 },
 }
 
 // A network with frozen parameters computes the same, and an example's gradient and its length
 // cover the trained parameters and no other.
 func TestFrozenParametersHaveNoGradient(t *testing.T) {
 	const n = 3
-	for _, net := range networks {
+	for _, net := range slices.Concat(networks, sequenceNetworks) {
 		for choice, frozen := range choices {
 			t.Run(net.name+", "+choice, func(t *testing.T) {
-				whole, m := newModel(t, net.layers), newModel(t, net.layers)
+				plain := network{layers: net.layers, input: net.input}
+				whole, m := plain.model(t), plain.model(t)
 				var names []string
 				var trained []model.Parameter
 				for i, p := range whole.Parameters() {
@@ -121,7 +123,7 @@ func TestFreezeRefuses(t *testing.T) {
 		m := newModel(t, networks[0].layers)
 		before := slices.Clone(m.Values)
 		err := m.Freeze(names)
-		if err == nil || !strings.Contains(err.Error(), want) || !slices.Equal(m.Values, before) || m.FrozenValues() != 0 {
+		if err == nil || !strings.Contains(err.Error(), want) || !slices.Equal(m.Values, before) || m.FrozenValues() != 0 || len(m.Parameters()) != 4 {
 			t.Errorf("%q: error is %v, expected one that says %q and nothing changed", names, err, want)
 		}
 	}

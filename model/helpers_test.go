@@ -127,7 +127,7 @@ var networks = []network{
 	{name: "depthwise separable", layers: model.Sequential{conv(4, 1, 1, 0), model.Tanh,
 		model.Conv2D{Out: 4, Kernel: model.Both(3), Stride: model.Both(1), Padding: model.Both(1), Groups: 4, NoBias: true}, conv(3, 1, 1, 0), model.SiLU,
 		model.Conv2D{Out: 3, Kernel: model.Both(2), Stride: model.Both(2), Dilation: model.Both(2), Groups: 3}, model.Flatten{}, model.Linear{Out: classes}}},
-	{name: "average pool of the inside", layers: model.Sequential{conv(3, 3, 1, 1), model.Tanh,
+	{name: "average pool of the inside", layers: model.Sequential{conv(3, 3, 1, 1), model.ELU{Alpha: 1},
 		model.AvgPool2D{Kernel: model.Size{Height: 3, Width: 2}, Stride: model.Size{Height: 2, Width: 1}, Padding: model.Both(1), OnlyInside: true},
 		model.Flatten{}, model.Linear{Out: classes}}},
 	{name: "residual, identity", layers: model.Sequential{conv(3, 3, 2, 1),

@@ -370,6 +370,9 @@ func TestForwardEqualsReference(t *testing.T) {
 		m := net.model(t)
 		r := newReference(m, net.layers)
 		in := draw(m, n, 3)
+		if m.Input().Length > 0 {
+			empty(in.image(n-1), m.Input())
+		}
 		got := newStep(t, m, options{batch: n, clipNorm: 1}).run(t, in)
 		predicted := predict(t, m, in)
 		for i := range n {

@@ -132,16 +132,21 @@ func TestPaddingChangesNothing(t *testing.T) {
 	}
 }
 
+// empty takes all positions from a row.
+func empty(row []float32, in model.Input) {
+	if in.Vocabulary > 0 {
+		row[0] = -1
+	} else {
+		row[len(row)-1] = 0
+	}
+}
+
 // A sequence of no tokens is an example like any other.
 func TestEmptySequences(t *testing.T) {
 	for _, net := range padded {
 		m := net.model(t)
 		in := draw(m, 2, 3)
-		if m.Input().Vocabulary > 0 {
-			in.image(0)[0] = -1
-		} else {
-			in.image(0)[len(in.image(0))-1] = 0
-		}
+		empty(in.image(0), m.Input())
 		for _, engine := range engines {
 			got := newStep(t, m, options{batch: 2, engine: engine, clipNorm: 1}).run(t, in)
 			if got.valid[0] != 1 || got.losses[0]-got.losses[0] != 0 || norm(got.gradients[0]) == 0 {
@@ -157,7 +162,7 @@ func TestBrokenSequences(t *testing.T) {
 		in model.Input
 		at int
 		v  float32
-	}{{words, 0, 5}, {words, 2, 0.5}, {words, 1, nan}, {words, 3, infinity}, {vectors, 20, 6}, {vectors, 20, -1}, {vectors, 20, 2.5}, {vectors, 20, nan}, {vectors, 3, nan}} {
+	}{{words, 0, 5}, {words, 2, 0.5}, {words, 1, nan}, {words, 3, infinity}, {words, 3, -infinity}, {vectors, 20, 6}, {vectors, 20, -1}, {vectors, 20, 2.5}, {vectors, 20, nan}, {vectors, 3, nan}} {
 		net := network{input: test.in, layers: model.Sequential{model.MeanOverSequence{}, model.Linear{Out: classes}}}
 		if test.in == words {
 			net.layers = append(model.Sequential{model.Embedding{Width: 3}}, net.layers...)
