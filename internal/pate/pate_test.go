@@ -516,6 +516,10 @@ func TestReleaseOfTheDataDependent(t *testing.T) {
 	if again := fit(t, reopen(t, r, o)); again.Released || again.Status != result.Status {
 		t.Errorf("found %+v, expected no second release where the plan has one", again)
 	}
+	r.answers.released, r.ballots[0].Votes[len(r.answers.asked)-1] = nil, 200 // no class
+	if err := r.releaseDependent(); err == nil || !strings.Contains(err.Error(), "other teachers") {
+		t.Errorf("found %v, expected a refusal of the last question, which lacks a vote", err)
+	}
 }
 
 // Answers have the noise of the plan: 4,000 answers to votes of 6 against 4 with σ = 2 are the

@@ -203,4 +203,7 @@ func TestPublicData(t *testing.T) {
 	if r := runSweep(t, sweepOf(t, tiny.Config, smallSweep), sweepOptions(t)); r.Public {
 		t.Error("somebody's data are taken for public")
 	}
+	if (&sweep{}).public() {
+		t.Error("the data of no trials are taken for public")
+	}
 }
