@@ -105,8 +105,8 @@ func (p Pool2D) prepareGrad(dx []float32) (keep bool) {
 }
 
 // windowRun is a number of neighbouring windows in one row of the output that
-// have the same size inside the image. Strides and steps count elements. With one more field, calls
-// would pass it in memory and wait for that.
+// have the same size inside the image. Strides and steps count elements. It has no more fields than
+// fit into registers, where calls pass it.
 type windowRun struct {
 	count, rows, cols int
 	rowStride         int // from row to row of a window

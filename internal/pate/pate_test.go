@@ -567,8 +567,8 @@ func (m *memory) Begin(_ int, e accountant.Event) func() error {
 }
 func (m *memory) Ledger() *accountant.Ledger { return &m.ledger }
 
-// The neighbours of an example are those that are most like it, without itself, the nearest first,
-// also in a pool of more examples than are compared at a time.
+// An example's neighbours are the other examples most like it, the most alike first. The pool here
+// has more examples than are compared at a time.
 func TestNeighboursAreTheNearest(t *testing.T) {
 	o := options(t)
 	o.Given.Test = tiny.Pictures(t, graphBlock+50, 2)
