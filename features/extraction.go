@@ -17,6 +17,7 @@ type Extraction struct {
 	prepared   *Prepared
 	width      int
 	encoded    bool           // rows end with averaged maps of package encoder
+	deskewed   bool           // pictures are deskewed first
 	forward    extractBatches // in place of the transform, or nil
 	flattening *Flattening
 	pool       *kernel.Pool
@@ -36,7 +37,7 @@ func (r Recipe) Prepare(shape data.Shape, pool *kernel.Pool) (*Extraction, error
 	if err != nil {
 		return nil, err
 	}
-	e := &Extraction{shape: shape, prepared: prepared, width: r.Width(shape), pool: pool, encoded: r.Encoder > 0}
+	e := &Extraction{shape: shape, prepared: prepared, width: r.Width(shape), pool: pool, encoded: r.Encoder > 0, deskewed: r.Deskew}
 	if prepared.batches != nil {
 		if e.forward, err = prepared.batches(pool); err != nil {
 			return nil, err
@@ -60,6 +61,12 @@ func (r Recipe) Prepare(shape data.Shape, pool *kernel.Pool) (*Extraction, error
 // extract sets rows to the transforms of n pictures and their averaged maps, not flattened. picture
 // writes number i to dst.
 func (e *Extraction) extract(rows []float32, n int, picture func(dst []float32, i int)) {
+	if as := picture; e.deskewed {
+		picture = func(dst []float32, i int) {
+			as(dst, i)
+			deskew(dst, e.shape)
+		}
+	}
 	if e.forward != nil {
 		e.forward(rows, n, picture)
 		return
@@ -166,6 +173,7 @@ type Definition struct {
 	Groups     int                 // number of groups in which the coefficients of each channel of a picture are normalised; 0 for not at all
 	Encoder    *encoder.Definition // nil for none; its values are raised to EncoderPower
 	Flattening *Flattening
+	Deskewed   bool // pictures are deskewed first
 }
 
 // EncoderPower is the power to which averaged maps are raised.
@@ -173,7 +181,7 @@ const EncoderPower = 0.5
 
 // Definition returns the definition of the rows of e, or false if the transform has none.
 func (e *Extraction) Definition() (Definition, bool) {
-	d := Definition{Flattening: e.flattening}
+	d := Definition{Flattening: e.flattening, Deskewed: e.deskewed}
 	if e.prepared.define == nil {
 		return d, false
 	}

@@ -142,6 +142,7 @@ func TestFingerprints(t *testing.T) {
 	}{
 		"recipe": {base, train, test}, "training pixel": {base, changed(3), test}, "test pixel": {base, train, changed(2)}, "label": {base, relabelled, test},
 		"seed":                     {with(func(r *Recipe, _ *Patches) { r.Seed++ }), train, test},
+		"deskewing":                {with(func(r *Recipe, _ *Patches) { r.Deskew = true }), train, test},
 		"directions":               {with(func(r *Recipe, _ *Patches) { r.Directions-- }), train, test},
 		"drawn":                    {with(func(r *Recipe, _ *Patches) { r.Drawn = strokes }), train, test},
 		"filters":                  {with(func(_ *Recipe, p *Patches) { p.Filters++ }), train, test},

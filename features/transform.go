@@ -87,6 +87,7 @@ type Recipe struct {
 	Drawn      string  // one of [DrawnKinds], which the program draws to learn from
 	Pictures   int     // how many of them
 	Seed       uint64  // of the drawing
+	Deskew     bool    // every picture, drawn ones too, is set upright and in the middle first
 	Encoder    float64 // norm of the maps of package encoder beside the transform's values; 0: they are no part of the rows
 	Directions int     // number of principal directions of the drawn pictures' features that are evened out
 }
@@ -135,9 +136,13 @@ func (r Recipe) String() string {
 	return b.String()
 }
 
-// drawn says what features are evened out on.
+// drawn says what features are evened out on, and whether pictures are deskewed.
 func (r Recipe) drawn() string {
-	return fmt.Sprintf("; %d %s drawn from seed %d by version %d of the rules, %d of their directions evened out",
+	deskewed := ""
+	if r.Deskew {
+		deskewed = "; pictures are deskewed"
+	}
+	return deskewed + fmt.Sprintf("; %d %s drawn from seed %d by version %d of the rules, %d of their directions evened out",
 		r.Pictures, r.Drawn, r.Seed, DrawnVersion, r.Directions)
 }
 

@@ -233,6 +233,7 @@ privacy: {epsilon: 3}
 		"patches of two sizes":       "size: [15, 13], channels: 3}\nfeatures: {name: patches, filters: 9, coarse_filters: 5, patch_size: 3, pooling: 2, pictures: 60, directions: 0, power: 0.7",
 		"patches of half the size":   "size: [12, 15], channels: 1}\nfeatures: {name: patches, filters: 9, scale: 2, patch_size: 5, pooling: 1, pictures: 60, directions: 4",
 		"scattering":                 "size: [12, 16], channels: 3}\nfeatures: {name: scattering, groups: 27, power: 0.5, pictures: 60, directions: 20",
+		"deskewed":                   "size: [16, 12], channels: 3}\nfeatures: {name: scattering, groups: 27, power: 0.5, deskew: true, encoder: 0.5, pictures: 60, directions: 20",
 		"scattering without a group": "size: 12, channels: 1}\nfeatures: {name: scattering, groups: 0, pictures: 60, directions: 20",
 	} {
 		all["features: "+name] = fmt.Sprintf(`

@@ -19,6 +19,9 @@ import (
 // precision.
 func (n *onnxNetwork) featuresOf(m *trained.Model, d features.Definition, x string) (string, data.Shape) {
 	n.part = "features"
+	if d.Deskewed {
+		x = n.deskewed(m.Data.Shape, x)
+	}
 	rows := ""
 	if b := d.Backbone; b != nil {
 		rows = n.backbone(b, m.Data.Shape, x)
@@ -34,6 +37,49 @@ func (n *onnxNetwork) featuresOf(m *trained.Model, d features.Definition, x stri
 		x = n.halves(n.unit(n.op("Sub", []string{x, n.floats("mean", m.FeatureMean, 1, width)})))
 	}
 	return x, data.Row(width)
+}
+
+// deskewed adds pictures x as package features deskews them. Values between places are products
+// with hat functions: one matrix for the rows of a picture, one for the columns of each row.
+func (g *onnxGraph) deskewed(shape data.Shape, x string) string {
+	height, width := shape.Height, shape.Width
+	line := func(n int, from float64) []float32 {
+		v := make([]float32, n)
+		for i := range v {
+			v[i] = float32(float64(i) + from)
+		}
+		return v
+	}
+	border, inside := make([]float32, height*width), max(0, height-2)*max(0, width-2)
+	for i := range border {
+		if r, c := i/width, i%width; r == 0 || c == 0 || r == height-1 || c == width-1 {
+			border[i] = float32(height*width) / float32(height*width-inside)
+		}
+	}
+	of := func(operator string, inputs ...string) string { return g.op(operator, inputs) }
+	mean := func(x string) string {
+		return g.op("ReduceMean", []string{x}, attribute{"axes", []int{2, 3}}, attribute{"keepdims", 1})
+	}
+	hat := func(distance string) string {
+		return of("Relu", of("Sub", g.scalar("one", 1), of("Abs", distance)))
+	}
+	row, column := g.floats("row", line(height, 0), height, 1), g.floats("column", line(width, 0), width)
+	ground := mean(of("Mul", x, g.floats("border", border, height, width)))
+	x = of("Sub", x, ground)
+	mass := g.op("ReduceSum", []string{of("Abs", x), g.integers("axis", 1)}, attribute{"keepdims", 1})
+	mass = of("Div", mass, of("Add", mean(mass), g.scalar("nothing", 1e-12)))
+	middle, centre := mean(of("Mul", mass, row)), mean(of("Mul", mass, column))
+	down := of("Sub", row, middle)
+	moment := of("Mul", mass, down)
+	variance := of("Add", mean(of("Mul", moment, down)), g.scalar("least", 1e-6))
+	slant := of("Clip", of("Div", mean(of("Mul", moment, of("Sub", column, centre))), variance), g.scalar("least", -1), g.scalar("most", 1))
+
+	place := g.floats("place", line(height, -float64(height-1)/2), height, 1)
+	x = of("MatMul", hat(of("Sub", of("Add", middle, place), g.floats("row", line(height, 0), height))), x)
+	centre = of("Add", of("Add", centre, of("Mul", slant, place)), g.floats("place", line(width, -float64(width-1)/2), width))
+	axis := g.integers("axis", 3)
+	across := hat(of("Sub", of("Unsqueeze", centre, axis), g.floats("column", line(width, 0), width, 1)))
+	return of("Relu", of("Add", of("Squeeze", of("MatMul", of("Unsqueeze", x, axis), across), axis), ground))
 }
 
 // backbone adds the public network behind features.
