@@ -37,7 +37,7 @@ func exportCommand(a *shell.App) *cobra.Command {
 			if exchange.Extension(format) == "" {
 				return shell.Usagef("found --format %s, expected one of %s", format, strings.Join(exchange.Formats(), ", "))
 			}
-			m, err := trained.Open(args[0])
+			m, err := trained.ToPublish(args[0])
 			if err != nil {
 				return err
 			}
@@ -65,7 +65,7 @@ guarantee says and what it does not cover. The licence is left for you to choose
   train card runs/digits-1 -o README.md`,
 		Args: shell.Args(1, 1, oneRun),
 		RunE: func(_ *cobra.Command, args []string) error {
-			m, err := trained.Open(args[0])
+			m, err := trained.ToPublish(args[0])
 			if err != nil {
 				return err
 			}

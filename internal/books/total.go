@@ -148,12 +148,32 @@ func (b *Books) Together() (statement.Together, error) {
 	if err != nil {
 		return statement.Together{}, err
 	}
-	self, _ := known.Member(b.Info().Run)
-	self.Data.Unit = cmp.Or(self.Data.Unit, b.own.Data.Unit)
-	t, err := together(known.Members, self.Data)
-	if limit, ok := known.limitOf(self.Data.Subject()); ok && err == nil {
+	return known.together(b.Info().Run, b.own.Data.Unit)
+}
+
+// TogetherNow returns the same by now for the run in dir, which may have ended, or what its statement
+// has where that counts more releases, or where the ledger of the data is not there: a total never
+// falls.
+func TogetherNow(dir string, stated statement.Together) (statement.Together, error) {
+	i, err := Inspect(dir)
+	if err != nil || i.known.ID == "" {
+		return stated, err
+	}
+	now, err := i.known.together(i.Run, checkpoints.Unit{})
+	if err != nil || now.DatasetReleases < stated.DatasetReleases {
+		return stated, err
+	}
+	return now, nil
+}
+
+// together does what [Books.Together] does, for a run that protects unit where k has none for it.
+func (k Known) together(run string, unit checkpoints.Unit) (statement.Together, error) {
+	self, _ := k.Member(run)
+	self.Data.Unit = cmp.Or(self.Data.Unit, unit)
+	t, err := together(k.Members, self.Data)
+	if limit, ok := k.limitOf(self.Data.Subject()); ok && err == nil {
 		var s LimitState
-		s, err = known.state(limit)
+		s, err = k.state(limit)
 		t.DatasetLimit, t.DatasetLimitDelta, t.DatasetSpent = s.Epsilon, s.Delta, s.Spent
 	}
 	return t, err

@@ -67,6 +67,12 @@ func TestCard(t *testing.T) {
 	if strings.Contains(string(content), dir) || strings.Contains(string(content), "<no value>") || strings.Contains(string(content), "%!") {
 		t.Errorf("found a path or nothing in its place on the card:\n%s", content)
 	}
+
+	tinyrun.Fit(t, tinyrun.Create(t, m.Config, o)) // after which the statement of the first one is what it was
+	m = tiny.Must(trained.ToPublish(run))(t)
+	if card := string(tiny.Must(exchange.Card(m))(t)); !strings.Contains(card, m.Statement.DatasetTotal()) || m.Statement.DatasetRuns != 2 {
+		t.Errorf("found %q, expected the card to say what both runs cost:\n%s", m.Statement.DatasetTotal(), card)
+	}
 }
 
 // The card of a run that protects clients or persons says who they are, who has to be trusted, and

@@ -64,11 +64,15 @@ func (r *Run) checkWritten(m *model.Model, e *gradients.Evaluator, begin Beginni
 	}
 	// Noise moves every parameter that is trained; without it a gradient can be 0.
 	noisy := r.Step > 0 && !r.Config.Privacy.Ordinary() && !r.Config.Pate.Any()
-	if err = differs(m, loaded, begin, noisy); err == nil {
+	still, err := differs(m, loaded, begin, noisy)
+	if err == nil {
 		err = predictsAlike(e, again)
 	}
 	if err != nil {
 		return fmt.Errorf("%w: %s: %w", ErrWritten, path, err)
+	}
+	if still {
+		r.Warn("train: the model is the one that training began with: its steps were too small for float32; is optimizer.learning_rate far too small?")
 	}
 	return nil
 }
@@ -79,9 +83,9 @@ const many = 64
 
 // differs returns an error unless both models have the same values, bit for bit, of which those that
 // are frozen are the ones of the beginning. With noisy, each other parameter of many values has
-// changed.
-func differs(trained, loaded *model.Model, begin Beginning, noisy bool) error {
-	changes := map[string]bool{}
+// changed, or none of them: then the model stood still.
+func differs(trained, loaded *model.Model, begin Beginning, noisy bool) (still bool, err error) {
+	changes, same, moved := map[string]bool{}, "", false
 	for _, p := range loaded.Parameters() {
 		changes[p.Name] = true
 	}
@@ -90,14 +94,19 @@ func differs(trained, loaded *model.Model, begin Beginning, noisy bool) error {
 		now, then := hash(written[i]), begin[t.Name]
 		switch {
 		case written[i].Name != t.Name || now != hash(t):
-			return fmt.Errorf("found other values of %s than those that were trained", t.Name)
+			return false, fmt.Errorf("found other values of %s than those that were trained", t.Name)
 		case !changes[t.Name] && now != then:
-			return fmt.Errorf("found other values of %s than it began with, expected the same: it is frozen", t.Name)
-		case changes[t.Name] && noisy && now == then && len(t.Data) >= many:
-			return fmt.Errorf("found the values of %s that it began with, expected others after noisy steps; is optimizer.learning_rate far too small?", t.Name)
+			return false, fmt.Errorf("found other values of %s than it began with, expected the same: it is frozen", t.Name)
+		case changes[t.Name] && noisy && len(t.Data) >= many && now == then:
+			same = t.Name
+		case changes[t.Name] && noisy && len(t.Data) >= many:
+			moved = true
 		}
 	}
-	return nil
+	if same != "" && moved {
+		err = fmt.Errorf("found the values of %s that it began with, expected others after noisy steps, as of other parameters", same)
+	}
+	return same != "", err
 }
 
 // compared is on how many examples the predictions of a written model are compared.

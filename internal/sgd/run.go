@@ -80,6 +80,9 @@ func (o Options) build(base *run.Run) (*Run, error) {
 // planLabels makes the randomised response for the labels, and fixes what it costs.
 func (r *Run) planLabels() (err error) {
 	p := r.Config.Privacy
+	if r.phases() > 1 && r.Source.Classes > untold {
+		return fmt.Errorf("%w: found %d classes with privacy.label_stages %d, expected at most %d, or 1 stage", setup.ErrPlan, r.Source.Classes, r.phases(), untold)
+	}
 	if r.answers, err = NewResponse(r.Source.Classes, p.Epsilon); err != nil {
 		return fmt.Errorf("%w: %w", setup.ErrPlan, err)
 	}

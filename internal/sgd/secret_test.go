@@ -398,3 +398,23 @@ func TestRunsInFoundOrderAreRefused(t *testing.T) {
 		t.Error("the refusal wrote")
 	}
 }
+
+// One byte tells an answer from a label that was not told yet: two stages take up to 255 classes,
+// because the 256th would be asked twice.
+func TestTwoStagesLeaveRoomForLabelsNotTold(t *testing.T) {
+	for _, classes := range []int{255, 256} {
+		o, names := options(t), make([]string, classes)
+		for i := range names {
+			names[i] = fmt.Sprint(i)
+		}
+		small := tiny.Must(data.NewImages(data.Shape{Height: 6, Width: 6, Channels: 1}, names, make([]uint8, tiny.Examples), make([]uint8, 36*tiny.Examples)))(t)
+		o.Given = &data.Split{Train: small, Test: small}
+		r, err := Create(tiny.Parse(t, flat...), o)
+		if (err == nil) != (classes == 255) || err != nil && !strings.Contains(err.Error(), "found 256 classes with privacy.label_stages 2, expected at most 255, or 1 stage") {
+			t.Errorf("%d classes: error is %v", classes, err)
+		}
+		if err == nil {
+			r.Close()
+		}
+	}
+}

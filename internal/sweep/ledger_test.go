@@ -77,6 +77,12 @@ func TestRunsOnOneDataSetAddUp(t *testing.T) {
 	if err := json.Unmarshal([]byte(tiny.Read(t, filepath.Join(second.Run, folder.StatementData))), &s); err != nil || s.Together != second.Together {
 		t.Errorf("found %+v in %s (%v)", s.Together, folder.StatementData, err)
 	}
+	for _, stated := range []statement.Together{first.Together, {DatasetReleases: 21}} { // of more releases if some are lost
+		now, err := books.TogetherNow(first.Run, stated)
+		if want := map[bool]statement.Together{true: second.Together, false: stated}[stated.DatasetReleases < 20]; err != nil || now != want {
+			t.Errorf("the first run is published with %+v (%v), expected %+v", now, err, want)
+		}
+	}
 
 	runSweep(t, sweepOf(t, tiny.Config, smallSweep), Options{Request: o.Request, RunsDir: o.RunsDir})
 	o.Given = tiny.Source(t, tiny.Examples-30)

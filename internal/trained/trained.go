@@ -37,7 +37,14 @@ type Model struct {
 
 // Open reads the model in the folder of a run. It checks the model by the SHA-256 in the run's
 // statement, and the statement by the run's ledger.
-func Open(dir string) (*Model, error) {
+func Open(dir string) (*Model, error) { return open(dir, false) }
+
+// ToPublish opens a model as Open does. Its statement has what all runs on the data cost together by
+// now: that of the run knows of no run that released something after it had ended, such as the other
+// trials of its sweep.
+func ToPublish(dir string) (*Model, error) { return open(dir, true) }
+
+func open(dir string, published bool) (*Model, error) {
 	c, err := folder.ReadConfig(dir)
 	if err != nil {
 		return nil, err
@@ -56,6 +63,11 @@ func Open(dir string) (*Model, error) {
 	}
 	if err := checkStatement(dir, c, &m.Statement); err != nil {
 		return nil, err
+	}
+	if published && folder.HoldsAny(dir, folder.Ledger) {
+		if m.Statement.Together, err = books.TogetherNow(dir, m.Statement.Together); err != nil {
+			return nil, err
+		}
 	}
 	m.selected()
 	m.Data = setup.Declared(c)
