@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"dpsgd/accountant"
 	"dpsgd/checkpoints"
@@ -272,11 +274,27 @@ func EnsureLimit(registry string, c *configs.Config, s checkpoints.Subject) erro
 	return err
 }
 
-// RefuseBaseline refuses a run without privacy on data that have a limit.
-func RefuseBaseline(registry string, c *configs.Config, o setup.Outline) error {
-	limit, err := agreed(registry, c, SubjectOf(c, o), false)
-	if err == nil && limit.Any() {
-		err = fmt.Errorf("%w %s: found privacy.none, expected a run that is private: the limit is ε = %g at δ = %g", ErrLimit, SubjectOf(c, o).Data, limit.Epsilon, limit.Delta)
+// RefuseUnprotected refuses a run after which a limit on its examples, of any unit, would say nothing:
+// one without privacy, and one that protects labels alone, unless the limit is on labels.
+func RefuseUnprotected(registry string, c *configs.Config, o setup.Outline) error {
+	if c.Privacy.None {
+		if err := EnsureLimit(registry, c, SubjectOf(c, o)); err != nil {
+			return err
+		}
+	}
+	states, err := Limits(registry)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // the run's folder is the first one
+	}
+	for _, l := range states {
+		if l.Data != o.Name && !strings.HasSuffix(l.Data, " of "+o.Name) || !c.Privacy.None && l.Unit.Kind == checkpoints.Label {
+			continue
+		}
+		found := "privacy.none, expected a run that is private"
+		if !c.Privacy.None {
+			found = "privacy.unit label, expected a unit that protects the whole example"
+		}
+		return fmt.Errorf("%w %s: found %s: the limit is ε = %g at δ = %g", ErrLimit, l.Data, found, l.Epsilon, l.Delta)
 	}
 	return err
 }

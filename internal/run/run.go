@@ -265,10 +265,12 @@ func (r *Run) fill() error {
 
 // begin writes the configuration, and creates the ledgers of a run that promises something.
 func (r *Run) begin() (err error) {
-	if r.Config.Privacy.None {
-		if err := books.RefuseBaseline(r.options.registry(), r.Config, r.Source.Outline); err != nil {
+	if r.Config.Privacy.Ordinary() {
+		if err := books.RefuseUnprotected(r.options.registry(), r.Config, r.Source.Outline); err != nil {
 			return err
 		}
+	}
+	if r.Config.Privacy.None {
 		if err := checkpoints.WriteFileAtomic(r.Path(folder.Config), r.ConfigText(r.Config), folder.FilePerm); err != nil {
 			return err
 		}
