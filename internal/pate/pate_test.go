@@ -608,6 +608,7 @@ func TestFeaturesAreCentred(t *testing.T) {
 	if i := slices.IndexFunc(tensors, func(m checkpoints.Tensor) bool { return m.Name == trained.MeanOfFeatures }); err != nil || i < 0 || !slices.Equal(tensors[i].Data, r.mean) {
 		t.Errorf("the model comes without the mean (%v)", err)
 	}
+	tiny.Says(t, r.Dir, "| Features of each example, a function that no example had a part in | scattering,")
 }
 
 // Every question has one vote of each teacher.

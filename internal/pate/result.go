@@ -160,5 +160,6 @@ func (r *Run) statement() statement.Statement {
 		"the accuracy of the teachers and the data-dependent ε that was not released, where the program prints them",
 		"how long the run took, and the times of its files",
 	}
+	r.Source.Sees(r.Config, &s)
 	return s
 }

@@ -138,8 +138,7 @@ func meanOf(rows *data.Features) []float32 {
 
 // Identity implements [run.Job]: by the configuration and the outline of the data.
 func (r *Run) Identity() string {
-	o := r.Source.Outline
-	return fmt.Sprintf("%s\nexamples %d %v %q\n", r.Config.Identity(), o.Examples, o.Shape, o.Names)
+	return fmt.Sprintf("%s\n%s", r.Config.Identity(), r.Source.Identity())
 }
 
 // Planned implements [run.Job]: it returns the ledger of all checks and answers of the plan, of its

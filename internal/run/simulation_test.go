@@ -135,7 +135,7 @@ func (s *simulation) plan() release.Plan {
 }
 
 func (j *simulatedJob) Identity() string {
-	return fmt.Sprintf("%s\nexamples %d %v %q\n", j.Config.Identity(), j.Source.Examples, j.Source.Shape, j.Source.Names)
+	return fmt.Sprintf("%s\n%s", j.Config.Identity(), j.Source.Identity())
 }
 func (j *simulatedJob) Planned() (*accountant.Ledger, error) {
 	return new(accountant.Ledger).With(j.plan.Event(0), j.steps)

@@ -80,14 +80,15 @@ func (r *Run) statement(status run.Status) (statement.Statement, error) {
 		},
 		NotPrivate: []string{"anything: every training example"},
 	}
-	s.Facts = append(s.Facts, o.Cutting(c)...)
 	if r.Initial != "" {
 		s.InitialWeights = fmt.Sprintf("%s, SHA-256 `%s`, declared as trained on %s", filepath.Base(c.Model.Init), r.Initial, c.Model.InitTrainedOn)
 	}
-	if r.Books == nil {
-		return s, nil
+	var err error
+	if r.Books != nil {
+		err = r.ofLabels(&s)
 	}
-	return s, r.ofLabels(&s)
+	o.Sees(c, &s)
+	return s, err
 }
 
 // ofLabels fills into a statement the guarantee of labels that were told.

@@ -153,10 +153,7 @@ func (r *Run) foundIdentity() string {
 	if r.Config.Features.Any() {
 		fmt.Fprintln(&h, r.Config.Features.Recipe)
 	}
-	fmt.Fprintf(&h, "%s\nordinary steps %d\nexamples %d %v %q\n", r.Config.Identity(), r.steps, r.Source.Examples, r.Source.Shape, r.Source.Names)
-	if r.Source.Tokenizer != "" {
-		fmt.Fprintf(&h, "tokenizer %s\n", r.Source.Tokenizer)
-	}
+	fmt.Fprintf(&h, "%s\nordinary steps %d\n%s", r.Config.Identity(), r.steps, r.Source.Identity())
 	if r.Initial != "" {
 		fmt.Fprintf(&h, "initial weights %s\n", r.Initial)
 	}

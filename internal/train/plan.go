@@ -168,14 +168,7 @@ func (p *RunPlan) identity(c *configs.Config, o setup.Outline, initial string) s
 	if c.Features.Any() {
 		fmt.Fprintln(&h, c.Features.Recipe)
 	}
-	fmt.Fprintf(&h, "%s\nsteps %d\nnoise_multiplier %v\nexamples %d %v %q\n", c.Identity(), p.Steps, p.NoiseMultiplier(),
-		o.Examples, o.Shape, o.Names)
-	if o.People > 0 {
-		fmt.Fprintf(&h, "people %d\n", o.People)
-	}
-	if o.Tokenizer != "" {
-		fmt.Fprintf(&h, "tokenizer %s\n", o.Tokenizer)
-	}
+	fmt.Fprintf(&h, "%s\nsteps %d\nnoise_multiplier %v\n%s", c.Identity(), p.Steps, p.NoiseMultiplier(), o.Identity())
 	if initial != "" {
 		fmt.Fprintf(&h, "initial weights %s\n", initial)
 	}

@@ -5,7 +5,6 @@ import (
 	"math"
 
 	"dpsgd/accountant"
-	"dpsgd/features"
 	"dpsgd/internal/account"
 	"dpsgd/internal/disk"
 	"dpsgd/internal/folder"
@@ -36,12 +35,7 @@ func (r *Run) statement(status run.Status, spent account.Claim, together stateme
 			s.EpsilonPlain = &plain
 		}
 	}
-	if r.Config.Features.Any() {
-		s.Features = r.Config.Features.Recipe.String()
-		if _, learnt := r.Config.Features.Transform.(*features.Backbone); learnt {
-			s.NotPrivate = append(s.NotPrivate, "what the weights behind the features tell of the data that they were trained on: they count as public; if training examples of this run were among them, the guarantee does not hold for those")
-		}
-	}
+	r.Source.Sees(r.Config, &s)
 	if r.Config.Training.Augmentation.Any() {
 		s.Augmentation = r.Config.Training.Augmentation.String()
 	}
@@ -58,7 +52,6 @@ func (r *Run) statement(status run.Status, spent account.Claim, together stateme
 	if folder.OfHiddenNumber(r.Dir) {
 		s.Hidden, s.Together = true, statement.Together{}
 	}
-	s.Facts = r.Source.Cutting(r.Config)
 	ofLoss(r.Config, &s)
 	ofRecords(r.Config, r.Source.Outline, r.plan.Mechanism, &s)
 	ofRanks(r.together.ranks, &s)

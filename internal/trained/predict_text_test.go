@@ -9,7 +9,9 @@ import (
 
 	"dpsgd/data"
 	"dpsgd/data/tokenizer"
+	"dpsgd/internal/books"
 	"dpsgd/internal/folder"
+	"dpsgd/internal/pate"
 	"dpsgd/internal/tiny"
 	"dpsgd/internal/tiny/tinyrun"
 )
@@ -45,5 +47,24 @@ func TestTokenizerOfARun(t *testing.T) {
 	few := data.Spec{Text: "x", Classes: []string{"a", "b"}, Length: 4, Tokenizer: "../../data/tokenizer/testdata/bert.json", Vocabulary: 7}
 	if _, err := few.Tokens(); err == nil || !strings.Contains(err.Error(), "has 521 tokens, found 7 declared") {
 		t.Errorf("found %v, expected the number of tokens", err)
+	}
+}
+
+// A student of teachers predicts texts with the tokenizer that its statement names, which is that of
+// its teachers.
+func TestTokenizerOfAStudent(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "bert.json")
+	tiny.Write(t, file, tiny.Read(t, "../../data/tokenizer/testdata/bert.json"))
+	o := pate.Options{Options: tinyrun.Options(t).Options}
+	o.Given = nil
+	r := tiny.Must(pate.Create(tinyrun.Texts(t, "data.tokenizer="+file, "data.vocabulary=600", "privacy.noise_multiplier=calibrated", "privacy.epsilon=20",
+		"pate.teachers=4", "pate.pool=20", "pate.noise=2", "pate.aggregation=gnmax"), o))(t)
+	tiny.Check(t, errors.Join(r.CarryOut(t.Context()), r.Close()))
+	if _, err := open(t, r.Dir).Text("Anna"); err != nil {
+		t.Error(err)
+	}
+	tiny.Write(t, file, tiny.Read(t, "../../data/tokenizer/testdata/bert-cased.json"))
+	if again, err := pate.Open(r.Dir, o); !errors.Is(err, books.ErrOtherPlan) {
+		t.Errorf("found %v and %v, expected that another tokenizer is refused", again, err)
 	}
 }

@@ -131,8 +131,16 @@ performance: {threads: 2, engine: ghost}
 	return Fit(t, Create(t, c, o)).Run, o
 }
 
-// OnTexts trains on a few names of two classes, of up to 6 bytes, and returns the folder of the run.
+// OnTexts trains on [Texts], and returns the folder of the run.
 func OnTexts(t testing.TB, overrides ...string) (run string) {
+	t.Helper()
+	o := Options(t)
+	o.Given = nil // it reads them
+	return Fit(t, Create(t, Texts(t, overrides...), o)).Run
+}
+
+// Texts returns a configuration for a few names of two classes, of up to 6 bytes.
+func Texts(t testing.TB, overrides ...string) *configs.Config {
 	t.Helper()
 	dir := t.TempDir()
 	for _, part := range []string{"train", "test"} {
@@ -151,7 +159,5 @@ training: {batch_size: 20, physical_batch_size: 16, steps: 3}
 performance: {threads: 2}
 `, dir), overrides)
 	tiny.Check(t, err)
-	o := Options(t)
-	o.Given = nil // it reads them
-	return Fit(t, Create(t, c, o)).Run
+	return c
 }
