@@ -257,6 +257,18 @@ func TestWhatIsMissingIsFound(t *testing.T) {
 	}
 }
 
+// A check tells each thing that it looks at: both engines, norms beside gradients, sums that differ
+// beside sums that move too far.
+func TestEveryFaultIsTold(t *testing.T) {
+	half, leak := faultyNetwork(t, faulty{6, scaled(0.5), 1}), faultyNetwork(t, faulty{6, leaking(100), 1})
+	told := strings.Join(append(tiny.Must(engines(half))(t).faults, tiny.Must(sensitivity(leak))(t).faults...), "\n")
+	for _, want := range []string{"norms by the materialise engine", "gradients by the ghost engine", "another sum of integers", "of random examples: found that one record moves", "searched for: found that one record moves"} {
+		if !strings.Contains(told, want) {
+			t.Errorf("found no %q in\n%s", want, told)
+		}
+	}
+}
+
 // claimed is a mechanism that says twice the noise that it adds.
 type claimed struct{ release.Mechanism }
 
