@@ -192,8 +192,8 @@ func TestRun(t *testing.T) {
 			if !(result.Aggregated > 0.5) || (result.Status == run.BudgetExhausted) != (result.Queries < 30) {
 				t.Errorf("found %+v, expected right answers, and that a budget is exhausted where not all is asked", result)
 			}
-			if rounds, err := run.ReadMetrics(r.Dir); err != nil || len(rounds) != 3 || rounds[2].Step != 3 {
-				t.Errorf("%v: metrics %+v, expected 3 rounds", err, rounds)
+			if rounds, err := run.ReadMetrics(r.Dir); err != nil || len(rounds) != 3 || rounds[2].Step != 3 || rounds[2].LearningRate != 0.5 || !(rounds[2].Epsilon > 0) {
+				t.Errorf("%v: metrics %+v, expected 3 rounds with their rate and ε", err, rounds)
 			}
 			if result.Released || !(*result.EpsilonDataDependent > 0) {
 				t.Errorf("data-dependent ε %v, released: %v", *result.EpsilonDataDependent, result.Released)
@@ -244,7 +244,9 @@ func TestBallotsAreOfOneOrder(t *testing.T) {
 		pictures[0], pictures[1] = pictures[1], pictures[0]
 	})
 	r := create(t, config(t), o)
-	tiny.Write(t, r.Path(votesFile), fmt.Sprintf(`{"teacher":10,"votes":"%s"}%s{"examples":"%s","teacher":9,"votes":"AAAA"}%[2]s`, strings.Repeat("A", 80), "\n", r.dealt)) // of no teacher, of no pool
+	for teacher, wrong := range map[int]int{10: 60, -1: 60, 9: 3, 8: 61} { // of no teacher, of no pool
+		tiny.Check(t, r.WriteLine(votesFile, ballot{Examples: r.dealt, Teacher: teacher, Votes: make([]uint8, wrong)}, nil))
+	}
 	for _, step := range []struct {
 		o            Options
 		votes, found int // teachers that have voted, and those whose ballots count then
@@ -502,6 +504,11 @@ func TestReleaseOfTheDataDependent(t *testing.T) {
 	o := options(t)
 	r := create(t, config(t, "pate.release_data_dependent=true", "pate.release_order=2", "pate.aggregation=gnmax"), o)
 	result := fit(t, r)
+	for _, order := range []float64{2, 12, 1000} {
+		if dearer := released(order).Event().(accountant.SmoothGaussian).Divergence(order) / (order / (2 * 4 * 4)); !(dearer >= 1 && dearer <= 2) {
+			t.Errorf("the release at order %g costs %v times what noise of 4 sensitivities does, expected 1 to 2", order, dearer)
+		}
+	}
 	if below := math.Erfc(r.Plan.Release.Z/math.Sqrt2) / 2; math.Abs(below-0.01) > 1e-9 {
 		t.Errorf("the released ε is too small with probability %v, expected one in a hundred", below)
 	}
@@ -657,6 +664,42 @@ func TestLessonsAreOfTheAnswers(t *testing.T) {
 	r.answers.class = map[int]int{0: 1, 7: 1}
 	if labels, learnt := r.lessons(); len(learnt) == 0 || slices.Min(labels[:1]) != 1 || slices.ContainsFunc(learnt, func(i int) bool { return labels[i] != 1 }) {
 		t.Errorf("found the labels %v of %v, expected class 1, as the answers are", labels, learnt)
+	}
+	for i := range 30 {
+		r.answers.class[i] = 1
+	}
+	r.answers.class[30] = 2
+	if labels, _ := r.lessons(); labels[30] != 2 {
+		t.Errorf("found class %d where 2 was answered, expected that the 30 answers of class 1 weigh as much together", labels[30])
+	}
+}
+
+// Each teacher learns its part by a seed of its own, and each round of the student, by another one,
+// what the student said of the round before: with these the same votes and model come out.
+func TestTrainingComesOutAgain(t *testing.T) {
+	r := create(t, config(t, "training.seed=2", "optimizer.learning_rate=2"), options(t))
+	fit(t, r)
+	for question, class := range r.answers.class {
+		r.answers.class[question] = (class + 1) % 3 // not that of the example
+	}
+	tiny.Check(t, r.study(t.Context()))
+	n := tiny.Must(newNetwork(r.Plan, r.Source.Shape, 3, r.Examples.Train, r.pool, r.rest, nil))(t)
+	for k, part := range partition(tiny.Examples, 10, 2) {
+		tiny.Check(t, n.train(t.Context(), part, 2+uint64(k)))
+		if votes, _ := decide(r.graph.spread(tiny.Must(n.predict())(t), 3, keepVotes), 3); !slices.Equal(votes, r.ballots[k].Votes) {
+			t.Errorf("teacher %d votes otherwise", k)
+		}
+	}
+	n = tiny.Must(newNetwork(r.Plan, r.Source.Shape, 3, r.pool, r.pool, r.rest, r.Pool))(t)
+	labels, learnt := r.lessons()
+	for round := range 3 {
+		n.trainer.Learn(labels)
+		tiny.Check(t, n.train(t.Context(), learnt, 2+10+uint64(round)))
+		said, _ := decide(tiny.Must(n.predict())(t), 3)
+		learnt = slices.DeleteFunc(learnt, func(i int) bool { return int32(said[i]) != labels[i] })
+	}
+	if !slices.Equal(n.model.Values, r.student.model.Values) {
+		t.Error("another student comes out")
 	}
 }
 

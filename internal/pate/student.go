@@ -18,8 +18,7 @@ import (
 // pictures, then, in each round of self-training, on the pictures whose labels it predicts itself.
 // It sees public pictures and answers alone.
 func (r *Run) study(ctx context.Context) error {
-	r.Step = 0 // a student that was stopped learns from the beginning, and its last lines count
-	r.OpenMetrics()
+	r.OpenMetrics() // at step 0: a student that was stopped learns from the beginning, and its last lines count
 	n, err := newNetwork(r.Plan, r.Source.Shape, r.Source.Classes, r.pool, r.pool, r.rest, r.Pool)
 	if err != nil {
 		return err
