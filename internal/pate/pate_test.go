@@ -687,8 +687,8 @@ func TestLessonsAreOfTheAnswers(t *testing.T) {
 func TestTrainingComesOutAgain(t *testing.T) {
 	r := create(t, config(t, "training.seed=2", "optimizer.learning_rate=0.1", "training.epochs=1", "optimizer.schedule.warmup_steps=9", "pate.aggregation=gnmax"), options(t))
 	fit(t, r)
-	for question, class := range r.answers.class {
-		r.answers.class[question] = (class + 1) % 3 // not that of the example
+	for question := range r.Plan.Queries {
+		r.answers.class[question] = question / 10 // whatever is in the picture
 	}
 	tiny.Check(t, r.study(t.Context()))
 	n := tiny.Must(newNetwork(r.Plan, r.Source.Shape, 3, r.Examples.Train, r.pool, r.rest, nil))(t)
