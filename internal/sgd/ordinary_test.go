@@ -21,6 +21,7 @@ import (
 	"dpsgd/internal/statement"
 	"dpsgd/internal/tiny"
 	"dpsgd/internal/trained"
+	"dpsgd/optimizer"
 	"dpsgd/release"
 )
 
@@ -184,6 +185,36 @@ func TestTrainingSeesTheAnswersAlone(t *testing.T) {
 	tiny.Must(resume(t, other, o))(t)
 	if tiny.Read(t, filepath.Join(r.Run, folder.Model)) != tiny.Read(t, filepath.Join(other, folder.Model)) {
 		t.Error("the models differ, expected one that is a function of the answers")
+	}
+}
+
+// The last training, wherever the run was stopped, is that of a trainer alone that learns all answers
+// from the initial parameters, with the batches, the rates and the mean of its own steps.
+func TestLastStageBeginsAnew(t *testing.T) {
+	for _, cut := range []int{0, 40, 60} {
+		stopped, o := fit(t, options(t), cut, instead(stages, "training.average=ema", "optimizer.schedule.name=cosine", "training.seed=3")...)
+		r := tiny.Must(Open(stopped.Run, o))(t)
+		defer r.Close()
+		tiny.Must(r.Fit(t.Context()))(t)
+		m := tiny.Must(setup.Model(r.Config, r.Source.Shape, 3))(t)
+		alone := tiny.Must(NewTrainer(r.Config, m, r.Examples.Train, r.Source.Shape, r.Config.Optimizer.Rule, r.batch, r.Pool))(t)
+		mean, batches := tiny.Must(optimizer.NewMean(r.Config.Training.Average, m.Values, 40))(t), NewBatches(r.whole, 40, 3+1)
+		alone.Learn(r.told)
+		for step := range 40 {
+			tiny.Check(t, alone.Step(batches.At(step), 40+step, r.Schedule.LearningRate(step)))
+			mean.Add(m.Values, step+1)
+		}
+		same := func() error {
+			if !slices.Equal(m.Values, r.Model.Values) {
+				t.Errorf("stopped at %d: other parameters or another mean of them", cut)
+			}
+			return nil
+		}
+		tiny.Check(t, errors.Join(same(), r.Mean.InPlaceOf(r.Model.Values, func() error { return mean.InPlaceOf(m.Values, same) })))
+		lines, err := run.ReadMetrics(r.Dir)
+		if last := lines[len(lines)-1]; err != nil || last.LearningRate != r.Schedule.LearningRate(39) || last.Epsilon != *stopped.Epsilon {
+			t.Errorf("found %+v (%v), expected the rate of the last step and ε = %v", last, err, *stopped.Epsilon)
+		}
 	}
 }
 
