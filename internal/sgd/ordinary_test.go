@@ -284,6 +284,17 @@ func TestRunOfLabelsSaysWhatItDid(t *testing.T) {
 	}
 }
 
+// The identity of a run has the initial weights and the recipe of features. A large clip norm makes
+// no step larger.
+func TestIdentityOfABaseline(t *testing.T) {
+	r := tiny.Must(Create(tiny.Parse(t, instead(none, "privacy.clip_norm=2")...), options(t)))(t)
+	defer r.Close()
+	r.Initial, r.Config.Features = "00", tiny.Parse(t, "features.name=scattering").Features
+	if s := r.Identity(); !strings.Contains(s, "initial weights 00") || !strings.Contains(s, r.Config.Features.Recipe.String()) || r.Schedule.Peak != 0.05 {
+		t.Errorf("found the rate %v and %s", r.Schedule.Peak, s)
+	}
+}
+
 // What cannot be carried out is refused with nothing left behind.
 func TestRefusals(t *testing.T) {
 	for _, test := range []struct {
@@ -355,12 +366,20 @@ func TestAnswersOfAnotherRunAreRefused(t *testing.T) {
 			t.Errorf("found %+v, %v, expected a refusal", r, err)
 		}
 
-		killed := tiny.Must(Create(tiny.Parse(t, plan...), o))(t) // when it had asked
-		tiny.Check(t, killed.Start(t.Context()))
-		tiny.Check(t, killed.Close())
-		tiny.Write(t, killed.Path(folder.Labels), answers)
-		if r, err := resume(t, killed.Dir, o); !errors.Is(err, books.ErrOtherPlan) {
-			t.Errorf("killed ahead of a step: found %+v, %v, expected a refusal", r, err)
+		for _, steps := range []int{0, 40} { // when it had asked, or had asked the rest
+			killed := tiny.Must(Create(tiny.Parse(t, instead(plan, "run.checkpoint_every=9")...), o))(t)
+			tiny.Check(t, killed.Start(t.Context()))
+			for range steps {
+				tiny.Check(t, killed.Next(t.Context()))
+			}
+			tiny.Check(t, killed.Close())
+			told := []byte(tiny.Read(t, killed.Path(folder.Labels)))
+			other := &told[steps/40*(len(told)-1)] // the first answer, or the last
+			*other = (*other + 1) % 3
+			tiny.Write(t, killed.Path(folder.Labels), string(told))
+			if r, err := resume(t, killed.Dir, o); !errors.Is(err, books.ErrOtherPlan) {
+				t.Errorf("killed behind step %d: found %+v, %v, expected a refusal", steps, r, err)
+			}
 		}
 	}
 }

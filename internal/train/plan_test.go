@@ -102,6 +102,9 @@ func TestPlanHash(t *testing.T) {
 			t.Errorf("change %d of the data, or initial weights, do not change the hash", i)
 		}
 	}
+	if seen := tiny.Parse(t, tiny.Features...); !strings.HasPrefix(p.identity(seen, known, ""), seen.Features.Recipe.String()) {
+		t.Error("the hash leaves out the recipe of features")
+	}
 	for _, override := range []string{"performance.threads=1", "performance.engine=auto", "training.physical_batch_size=5", "training.evaluate_every=3", "run.name=x", "run.checkpoint_every=1"} {
 		if hash(300, override) != base {
 			t.Errorf("%s changes the hash", override)
