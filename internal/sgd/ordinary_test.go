@@ -192,7 +192,7 @@ func TestTrainingSeesTheAnswersAlone(t *testing.T) {
 // from the initial parameters, with the batches, the rates and the mean of its own steps.
 func TestLastStageBeginsAnew(t *testing.T) {
 	for _, cut := range []int{0, 40, 60} {
-		stopped, o := fit(t, options(t), cut, instead(stages, "training.average=ema", "optimizer.schedule.name=cosine", "training.seed=3")...)
+		stopped, o := fit(t, options(t), cut, instead(stages, "training.average=ema", "optimizer.schedule.name=cosine", "training.evaluate_every=25", "training.seed=3")...)
 		r := tiny.Must(Open(stopped.Run, o))(t)
 		defer r.Close()
 		tiny.Must(r.Fit(t.Context()))(t)
@@ -212,8 +212,8 @@ func TestLastStageBeginsAnew(t *testing.T) {
 		}
 		tiny.Check(t, errors.Join(same(), r.Mean.InPlaceOf(r.Model.Values, func() error { return mean.InPlaceOf(m.Values, same) })))
 		lines, err := run.ReadMetrics(r.Dir)
-		if last := lines[len(lines)-1]; err != nil || last.LearningRate != r.Schedule.LearningRate(39) || last.Epsilon != *stopped.Epsilon {
-			t.Errorf("found %+v (%v), expected the rate of the last step and ε = %v", last, err, *stopped.Epsilon)
+		if line := lines[len(lines)-2]; err != nil || line.Step != 40+25 || line.LearningRate != r.Schedule.LearningRate(24) || line.Epsilon != *stopped.Epsilon {
+			t.Errorf("found %+v (%v), expected a line of step 65 with its rate and ε = %v", line, err, *stopped.Epsilon)
 		}
 	}
 }
@@ -239,7 +239,7 @@ func TestLostAnswersAreNotAskedAgain(t *testing.T) {
 	for _, plan := range [][]string{ofLabels, stages} {
 		r, o := fit(t, options(t), 5, plan...)
 		told := tiny.Read(t, filepath.Join(r.Run, folder.Labels))
-		for _, wrong := range []string{"\x03" + told[1:], "\xff" + told[1:], told + "\x00"} { // of three classes
+		for _, wrong := range []string{"\x03" + told[1:], "\xff" + told[1:], told[1:] + "\x03", told + "\x00"} { // of three classes
 			tiny.Write(t, filepath.Join(r.Run, folder.Labels), wrong)
 			if _, err := resume(t, r.Run, o); !errors.Is(err, checkpoints.ErrCorrupt) || !strings.Contains(err.Error(), folder.Labels) {
 				t.Errorf("no class among the answers, or one answer more: found %v, expected a refusal", err)
