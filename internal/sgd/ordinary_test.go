@@ -239,7 +239,7 @@ func TestLostAnswersAreNotAskedAgain(t *testing.T) {
 	for _, plan := range [][]string{ofLabels, stages} {
 		r, o := fit(t, options(t), 5, plan...)
 		told := tiny.Read(t, filepath.Join(r.Run, folder.Labels))
-		for _, wrong := range []string{"\x03" + told[1:], "\xff" + told[1:], told[1:] + "\x03", told + "\x00"} { // of three classes
+		for _, wrong := range []string{"\x03" + told[1:], "\xff" + told[1:], told[:len(told)-1] + "\x03", told + "\x00"} { // of three classes
 			tiny.Write(t, filepath.Join(r.Run, folder.Labels), wrong)
 			if _, err := resume(t, r.Run, o); !errors.Is(err, checkpoints.ErrCorrupt) || !strings.Contains(err.Error(), folder.Labels) {
 				t.Errorf("no class among the answers, or one answer more: found %v, expected a refusal", err)
