@@ -182,6 +182,12 @@ func TestRunUnderWayIsNotAdopted(t *testing.T) {
 		t.Errorf("found %d runs, expected none that is under way", n)
 	}
 	must(0, j.Close())
+	c := filepath.Join(one, folder.Config)
+	must(0, os.Rename(c, c+"~"))
+	if _, err := OpenDatasets(registry); err == nil || !strings.Contains(err.Error(), "cannot be registered") {
+		t.Errorf("found %v, expected that releases on data that nothing tells are not passed over", err)
+	}
+	must(0, os.Rename(c+"~", c))
 	spy := &syncSpy{}
 	disk.System = spy
 	defer func() { disk.System = disk.Real{} }()

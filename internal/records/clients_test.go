@@ -2,9 +2,12 @@ package records
 
 import (
 	"math"
+	"path/filepath"
+	"reflect"
 	"slices"
 	"testing"
 
+	"dpsgd/checkpoints"
 	"dpsgd/clip"
 	"dpsgd/configs"
 	"dpsgd/data"
@@ -113,6 +116,21 @@ func TestLocalStepsAgainstReference(t *testing.T) {
 	}
 }
 
+// The networks of clients have the frozen parameters of the run.
+func TestClientsHaveTheFrozenParameters(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "init.safetensors")
+	_, given, _, _ := tinyClients(t, 1)
+	for i := range given.Values {
+		given.Values[i] = float32(i)
+	}
+	tiny.Check(t, checkpoints.WriteModel(path, given.Export(), nil))
+	_, _, _, c := tinyClients(t, 1, "model.init="+path, "model.init_trained_on=public", "model.freeze=[biases]")
+	copy(c.workers[0].model.Values, given.Values)
+	if found := c.workers[0].model.Export(); !reflect.DeepEqual(found, given.Export()) {
+		t.Errorf("found %v, expected those of the file", found)
+	}
+}
+
 // One client with all examples and one step: what it contributes is the gradient of their mean
 // loss, times the local learning rate.
 func TestOneStepOfOneClientIsTheGradient(t *testing.T) {
@@ -184,6 +202,7 @@ func TestClientsAreCounted(t *testing.T) {
 	_, m, _, c := tinyClients(t, 2)
 	policy := (&clip.Adaptive{Quantile: 0.5, Rate: 0.2, CountShare: 0.01}).WithBound(0.1)
 	c.ClipBy(policy)
+	c.ClipBy(policy) // as at every bound
 	if c.Coordinates() != len(m.Values)+1 {
 		t.Fatalf("a client contributes %d values, expected one more than the %d parameters", c.Coordinates(), len(m.Values))
 	}
