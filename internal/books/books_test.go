@@ -146,6 +146,8 @@ func TestExamplesOfAnAdoptedRun(t *testing.T) {
 		{[]string{"privacy.unit=person", "data.group=who"}, "steps 5\nexamples 997 1 column [no yes]\npeople 80\n", drawn(80), 997},
 		{nil, "examples 997 1 column [no yes]\n", gradient, 997},
 		{nil, "", gradient, 3},
+		{[]string{"privacy.unit=person", "data.group=who"}, "", drawn(80), 3},
+		{[]string{"federated.clients=80"}, "", drawn(80), 3},
 	} {
 		c := people(t, append(test.overrides, "data.table="+table)...)
 		dir := t.TempDir()
@@ -157,6 +159,11 @@ func TestExamplesOfAnAdoptedRun(t *testing.T) {
 		if found != want {
 			t.Errorf("%+v: found %+v, expected %+v", test, found, want)
 		}
+	}
+	dir := t.TempDir()
+	tiny.Write(t, filepath.Join(dir, folder.StatementData), `{"data": "folk", "examples": 7, "shape": "9 columns", "classes": 4}`)
+	if found := configuredData(people(t), dir, times(t, gradient, 3)); found != (checkpoints.Data{Name: "folk", Examples: 7, Shape: "9 columns", Classes: 4}) {
+		t.Errorf("found %+v, expected what the statement says", found)
 	}
 }
 
@@ -170,6 +177,11 @@ func TestRunUnderWayIsNotAdopted(t *testing.T) {
 	adopted := func() int {
 		d := must(OpenDatasets(registry))
 		defer d.Close()
+		for _, m := range d.Info().Members {
+			if m.Planned == nil || m.Planned.Epsilon != 5 {
+				t.Errorf("found the plan %+v, expected the budget of the folder", m.Planned)
+			}
+		}
 		return len(d.Info().Members)
 	}
 	must(0, j.Close())
