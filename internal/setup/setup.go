@@ -8,13 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"path/filepath"
 	"runtime"
 
 	"dpsgd/configs"
 	"dpsgd/data"
-	"dpsgd/features"
-	"dpsgd/internal/statement"
 	"dpsgd/optimizer"
 )
 
@@ -217,20 +214,6 @@ func (o Outline) Identity() string {
 		text += fmt.Sprintf("tokenizer %s\n", o.Tokenizer)
 	}
 	return text
-}
-
-// Sees adds to a statement what the network sees in place of the examples: tokens, or features.
-func (o Outline) Sees(c *configs.Config, s *statement.Statement) {
-	if o.Tokenizer != "" {
-		s.Facts = append(s.Facts, statement.Fact{Name: "Tokens", Value: fmt.Sprintf("as %s with the SHA-256 `%s` cuts texts, which is declared as public: nothing of it was learnt from them", filepath.Base(c.Data.Tokenizer), o.Tokenizer)})
-	}
-	if !c.Features.Any() {
-		return
-	}
-	s.Features = c.Features.Recipe.String()
-	if _, learnt := c.Features.Transform.(*features.Backbone); learnt {
-		s.NotPrivate = append(s.NotPrivate, "what the weights behind the features tell of the data that they were trained on: they count as public; if training examples of this run were among them, the guarantee does not hold for those")
-	}
 }
 
 // Declared returns the outline as far as the configuration says it. Of a person's own data it does

@@ -2,7 +2,6 @@ package sgd
 
 import (
 	"fmt"
-	"path/filepath"
 
 	"dpsgd/internal/account"
 	"dpsgd/internal/folder"
@@ -80,12 +79,12 @@ func (r *Run) statement(status run.Status) (statement.Statement, error) {
 		},
 		NotPrivate: []string{"anything: every training example"},
 	}
-	if r.Initial != "" {
-		s.InitialWeights = fmt.Sprintf("%s, SHA-256 `%s`, declared as trained on %s", filepath.Base(c.Model.Init), r.Initial, c.Model.InitTrainedOn)
-	}
 	var err error
 	if r.Books != nil {
 		err = r.ofLabels(&s)
+	}
+	if r.Initial != "" {
+		setup.OfWeights(c.Model, r.Initial, &s)
 	}
 	o.Sees(c, &s)
 	return s, err

@@ -272,26 +272,30 @@ func TestRunOfLabelsSaysWhatItDid(t *testing.T) {
 	defer run.Close()
 	r := tiny.Must(run.Fit(t.Context()))(t)
 	s, err := statement.Read(r.Run)
-	if err != nil || s.PlannedSteps != 80 || s.MaxSteps != 80 || s.FrozenValues != 3 || s.TargetEpsilon != 2 || s.LedgerEntries != 2 || s.LedgerHead == "" || *r.Delta != 1e-4 || s.Relation != "replace the label of one" || !strings.Contains(s.InitialWeights, "declared as trained on private") {
+	if err != nil || s.PlannedSteps != 80 || s.MaxSteps != 80 || s.FrozenValues != 3 || s.TargetEpsilon != 2 || s.LedgerEntries != 2 || s.LedgerHead == "" || *r.Delta != 1e-4 || s.Relation != "replace the label of one" || !strings.Contains(s.InitialWeights, "declared as trained on PRIVATE") {
 		t.Errorf("found %+v (%v)", s, err)
 	}
 	if _, about, err := checkpoints.ReadModel(filepath.Join(r.Run, folder.Model)); err != nil || !strings.HasPrefix(about["privacy"], "epsilon 1.99") {
 		t.Errorf("the model says %v (%v)", about, err)
 	}
-	tiny.Says(t, r.Run, "told truly with probability 0.7870 for the first half")
+	tiny.Says(t, r.Run, "told truly with probability 0.7870 for the first half", "- what the initial weights tell of the PRIVATE data")
 	if started != 1 || finished != 1 || fmt.Sprint(phases) != "[stage 1 of 2, 80 stage 2 of 2, 80]" || r.Accountant != s.Accountant || !(r.TestAccuracy > 0.8) {
 		t.Errorf("told %d times of the start and %d of the end, of %q; found %+v", started, finished, phases, r)
 	}
 }
 
-// The identity of a run has the initial weights and the recipe of features. A large clip norm makes
-// no step larger.
+// The identity of a run has the initial weights and the recipe of features, and its statement tells
+// what the network sees. A large clip norm makes no step larger.
 func TestIdentityOfABaseline(t *testing.T) {
 	r := tiny.Must(Create(tiny.Parse(t, instead(none, "privacy.clip_norm=2")...), options(t)))(t)
 	defer r.Close()
 	r.Initial, r.Config.Features = "00", tiny.Parse(t, "features.name=scattering").Features
 	if s := r.Identity(); !strings.Contains(s, "initial weights 00") || !strings.Contains(s, r.Config.Features.Recipe.String()) || r.Schedule.Peak != 0.05 {
 		t.Errorf("found the rate %v and %s", r.Schedule.Peak, s)
+	}
+	r.Config.Data.Vectors = "vectors"
+	if s, err := r.statement(run.Done); err != nil || !strings.Contains(fmt.Sprint(s.NotPrivate), "what computed the vectors") || s.Features != r.Config.Features.Recipe.String() {
+		t.Errorf("found %+v (%v)", s, err)
 	}
 }
 

@@ -28,7 +28,7 @@ func (r *Run) statement(status run.Status, spent account.Claim, together stateme
 	s.NotPrivate = notPrivate(r.Source.Outline, r.plan.Sampler, r.plan.SamplingProbability, r.Config.Data.Vectors != "", r.diagnosed())
 	s.Fallbacks, s.FrozenValues, s.Trained, s.Extended, s.Choices = r.plan.Fallbacks, r.Model.FrozenValues(), setup.Trained(r.Config), r.extended(), choices
 	if r.Initial != "" {
-		ofWeights(r.Config.Model, r.Initial, &s)
+		setup.OfWeights(r.Config.Model, r.Initial, &s)
 	}
 	if released, divisor, err := account.Seen(spent.Ledger); err == nil {
 		if plain, err := accountant.PlainEpsilon(released, spent.Delta/divisor); err == nil && !math.IsInf(plain, 1) {

@@ -2,7 +2,6 @@ package train
 
 import (
 	"fmt"
-	"path/filepath"
 	"strings"
 
 	"dpsgd/configs"
@@ -93,21 +92,6 @@ func ofRanks(most int, s *statement.Statement) {
 	s.Trusted = trusted
 }
 
-// trainedOn maps a declaration about initial weights to what the statement says: what they were
-// trained on, and what the guarantee does not cover.
-var trainedOn = map[string]struct{ what, notCovered string }{
-	"public":  {"public data", "what the initial weights tell of the data that they were trained on, which is declared as public; if training examples of this run were among them, the guarantee does not hold for those"},
-	"private": {"PRIVATE data", "what the initial weights tell of the PRIVATE data that they were trained on: the model of this run begins with them and passes that on, and this statement covers the steps of this run alone. If that training was private, its guarantee adds to this one for whoever is in both sets"},
-	"nothing": {"nothing", "the initial weights, which are declared as trained on nothing: if they were trained on examples of anybody, the guarantee does not cover what they tell of those"},
-}
-
-// ofWeights adds to a statement where a run's initial weights come from; hash is their SHA-256.
-func ofWeights(m configs.Model, hash string, s *statement.Statement) {
-	declared := trainedOn[m.InitTrainedOn]
-	s.InitialWeights = fmt.Sprintf("%s; all weights at the start have the SHA-256 `%s`, declared as trained on %s", filepath.Base(m.Init), hash, declared.what)
-	s.NotPrivate = append(s.NotPrivate, declared.notCovered)
-}
-
 // notPrivate lists what the guarantee does not cover. vectors says that the network sees what
 // another program computed, probability that of sampling an example, diagnosed that private
 // diagnostics were written.
@@ -134,9 +118,6 @@ func notPrivate(source setup.Outline, sampler release.Sampler, probability float
 		fmt.Sprintf("the names of the classes, %s, and every value of the configuration; if they were chosen by looking at the training %s, that choice is not covered", kept, shape.Noun()),
 		"the test " + shape.Noun() + ": the test accuracy and test loss are computed without protection",
 		"how long the run and its steps took, and the times of its files: " + time + ". No file of the run holds such a time, but for private diagnostics",
-	}
-	if vectors {
-		list = append(list, "what computed the vectors that the network sees: each is taken as a function of one example, and if that function was learnt from the training examples, the guarantee does not cover what it tells of them")
 	}
 	if diagnosed {
 		list = append(list, fmt.Sprintf("%s: training losses, gradient norms, clipped fractions, real batch sizes and times of steps, computed from the training examples without noise. Whoever sees that file has no guarantee", folder.Diagnostics))
