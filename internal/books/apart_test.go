@@ -36,6 +36,10 @@ func TestEnsureDatasets(t *testing.T) {
 	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
 		t.Errorf("found %v (%v), expected the ledger alone", entries, err)
 	}
+	tiny.Write(t, filepath.Join(dir, folder.Datasets), `{"format":`)
+	if id, err := EnsureDatasets(dir); !errors.Is(err, checkpoints.ErrUnfinished) {
+		t.Errorf("found %q (%v), expected no ledger without its first line", id, err)
+	}
 }
 
 // apartRun begins a run apart that releases so many times.
@@ -79,6 +83,8 @@ func TestCollect(t *testing.T) {
 	}
 	check(2)
 	must(0, one.Close())
+	must(0, Collect(registry, []string{filepath.Join(registry, "s", "one")}, func(string) (func() error, error) { return nil, checkpoints.ErrLocked }))
+	check(2)
 	for range 2 {
 		must(0, Collect(registry, []string{filepath.Join(registry, "s", "one")}, alone))
 		check(1)
@@ -98,6 +104,11 @@ func TestCollectKeepsWhatItCannotRegister(t *testing.T) {
 	must(0, Collect(registry, []string{filepath.Join(registry, "s", "one")}, alone))
 	if known := must(ReadDatasets(registry)); len(known.Members) != 1 || known.Members[0].Entries != 3 || len(known.apart) != 1 {
 		t.Errorf("found %+v, expected 3 releases of one run, of which 2 are collected", known)
+	}
+	j := must(checkpoints.OpenJournal(own))
+	must(0, errors.Join(j.Append(3, gradient), j.Close(), Collect(registry, []string{filepath.Join(registry, "s", "one")}, alone)))
+	if !there(apartLedger(registry, "s/one")) {
+		t.Error("the ledger apart is gone, which alone knows the first third release")
 	}
 }
 

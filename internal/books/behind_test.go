@@ -148,6 +148,9 @@ func TestRunCatchesUp(t *testing.T) {
 		switch {
 		case test.fork: // shared: 2 releases, own: 3 of which the second is another one
 			tiny.Write(t, filepath.Join(registry, own), tiny.Read(t, filepath.Join(other, own)))
+			if known := must(ReadDatasets(registry)); known.Members[0].Entries != 2 {
+				t.Errorf("found %+v, expected what is known, not another ledger", known.Members)
+			}
 		default: // shared: 2 releases, own: 3
 			registry = other
 			putBack(t, registry, 4)
