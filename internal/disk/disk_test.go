@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
+	"syscall"
 	"testing"
 )
 
@@ -38,6 +40,61 @@ func TestDiskReallySyncs(t *testing.T) {
 	if err := (Real{}).SyncDir(filepath.Join(filepath.Dir(path), "missing")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("sync of a missing directory: found error %v, expected fs.ErrNotExist", err)
 	}
+	for said, want := range map[error]error{syscall.EINVAL: nil, syscall.ENOTSUP: nil, syscall.EIO: syscall.EIO} {
+		fsync = func(*os.File) error { return said }
+		if err := (Real{}).SyncDir(filepath.Dir(path)); err != want {
+			t.Errorf("sync of a directory to which the system says %v: found error %v, expected %v", said, err, want)
+		}
+	}
+}
+
+// Whatever a folder holds is removed or listed, a link in it by itself; what is missing is no error,
+// and what cannot be removed is one. A locked file is not locked again.
+func TestFiles(t *testing.T) {
+	dir, other := filepath.Join(t.TempDir(), "a"), t.TempDir()
+	kept := filepath.Join(other, "kept")
+	must(0, errors.Join(os.MkdirAll(filepath.Join(dir, "b", "c"), 0o700), os.WriteFile(kept, make([]byte, 1<<17), 0o600),
+		os.WriteFile(filepath.Join(dir, "b", "c", "d"), nil, 0o600), os.WriteFile(filepath.Join(dir, "b", "e"), nil, 0o600)))
+	want := []string{filepath.Join(dir, "b", "c", "d"), filepath.Join(dir, "b", "e"), filepath.Join(dir, "f")}
+	if os.Symlink(other, want[2]) != nil {
+		want = want[:2] // a system without links
+	}
+	if found := must(Files(dir)); !slices.Equal(found, want) {
+		t.Errorf("found %v, expected %v", found, want)
+	}
+	System = stubborn{at: want[0]}
+	if err := RemoveAll(dir); !errors.Is(err, fs.ErrPermission) || must(Files(dir)) == nil {
+		t.Errorf("found error %v, expected that one file cannot be removed", err)
+	}
+	System = Real{}
+	must(0, errors.Join(RemoveAll(dir), RemoveAll(dir)))
+	if found := must(Files(dir)); found != nil || len(must(ReadFile(kept))) != 1<<17 {
+		t.Errorf("found %v, expected nothing there, and all behind the link", found)
+	}
+	a, b := must(System.OpenFile(kept, os.O_RDWR, 0)), must(System.OpenFile(kept, os.O_RDWR, 0))
+	must(0, a.Lock())
+	first := b.Lock()
+	must(0, a.Unlock())
+	if second := b.Lock(); first != ErrLocked || second != nil {
+		t.Errorf("found %v and then %v, expected ErrLocked and then nothing", first, second)
+	}
+	must(0, errors.Join(a.Close(), b.Close()))
+	if err := a.Lock(); err == nil || err == ErrLocked {
+		t.Errorf("a closed file: found %v", err)
+	}
+}
+
+// stubborn does not remove one file.
+type stubborn struct {
+	Real
+	at string
+}
+
+func (s stubborn) Remove(name string) error {
+	if name == s.at {
+		return fs.ErrPermission
+	}
+	return s.Real.Remove(name)
 }
 
 func must[T any](v T, err error) T {

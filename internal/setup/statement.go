@@ -5,12 +5,17 @@ import (
 	"path/filepath"
 
 	"dpsgd/configs"
+	"dpsgd/data"
 	"dpsgd/features"
 	"dpsgd/internal/statement"
 )
 
-// Sees adds to a statement what the network sees in place of the examples: tokens, or features.
+// Sees adds to a statement what the network learns about examples, where that is no class, and what
+// it sees in their place: tokens, vectors or features.
 func (o Outline) Sees(c *configs.Config, s *statement.Statement) {
+	if task := c.Data.Task(); task != data.Class {
+		s.Task = task
+	}
 	if o.Tokenizer != "" {
 		s.Facts = append(s.Facts, statement.Fact{Name: "Tokens", Value: fmt.Sprintf("as %s with the SHA-256 `%s` cuts texts, which is declared as public: nothing of it was learnt from them", filepath.Base(c.Data.Tokenizer), o.Tokenizer)})
 	}

@@ -9,6 +9,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -16,6 +17,7 @@ import (
 	"dpsgd/accountant/rdp"
 	"dpsgd/checkpoints"
 	"dpsgd/configs"
+	"dpsgd/data"
 	"dpsgd/internal/exchange"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/run"
@@ -219,9 +221,13 @@ func TestSelectionIsOfAllThatCanHaveHappened(t *testing.T) {
 				t.Errorf("%v: found ε = %v, expected %v", relation, found.Epsilon, want.Epsilon)
 			}
 		}
-		found, want := ended.selection(r, statement.Statement{AddedDelta: 0x1p-100}, nil).AddedDelta, 3*2*0x1p-100*(1+math.Exp(2))
-		if math.Abs(found/want-1) > 1e-15 {
-			t.Errorf("found %v added to δ, expected %v", found, want)
+		of := statement.Statement{AddedDelta: 0x1p-100, Features: "f", InitialWeights: "w", Task: data.Number, Facts: []statement.Fact{{Name: "Tokens", Value: "public"}}}
+		s := ended.selection(r, of, nil)
+		if want := 3 * 2 * 0x1p-100 * (1 + math.Exp(2)); math.Abs(s.AddedDelta/want-1) > 1e-15 {
+			t.Errorf("found %v added to δ, expected %v", s.AddedDelta, want)
+		}
+		if !slices.Contains(s.Facts, of.Facts[0]) || s.Features != "f" || s.InitialWeights != "w" || s.Task != data.Number {
+			t.Errorf("found %+v, expected all that the model rests on", s)
 		}
 		return run.Done, ended.plan()
 	}))(t)

@@ -148,8 +148,8 @@ func (s *sweep) selection(r Result, of statement.Statement, models []string) sta
 	facts := []statement.Fact{
 		{Name: "Selection", Value: fmt.Sprintf("the best by %s of a number of points that was drawn, %s, each point drawn too (repeat-and-select; Papernot, Steinke 2022, arXiv:2110.03620v2, Theorems 2 and 6)", best.Name(), r.Selected.Number)},
 		{Name: "Sampler", Value: of.Sampling}, {Name: "Clipping", Value: of.Bound}, {Name: "Mechanism", Value: of.Noise},
-		{Name: strings.ToUpper(best.Name()[:1]) + best.Name()[1:] + ", the mean over the models of the point", Value: best.String()},
 	}
+	facts = append(append(facts, of.Facts...), statement.Fact{Name: strings.ToUpper(best.Name()[:1]) + best.Name()[1:] + ", the mean over the models of the point", Value: best.String()})
 	for _, setting := range best.settings {
 		if setting.Key != configs.DrawKey { // which says nothing
 			facts = append(facts, statement.Fact{Name: setting.Key, Value: setting.Value})
@@ -162,7 +162,8 @@ func (s *sweep) selection(r Result, of statement.Statement, models []string) sta
 		System: statement.Selection, Run: s.file.Name, Status: string(r.Status),
 		Unit: of.Unit, Relation: of.Relation, Neighbours: of.Neighbours, Public: of.Public, Trusted: of.Trusted,
 		Answer: r.Selected.Answer, Method: "Rényi divergences of what can be drawn, conversion of Canonne, Kamath, Steinke 2020", AddedDelta: added,
-		Facts: facts, Models: models, Data: of.Data, Examples: of.Examples, Shape: of.Shape, Classes: of.Classes,
+		Facts: facts, Features: of.Features, InitialWeights: of.InitialWeights, Models: models,
+		Data: of.Data, Examples: of.Examples, Shape: of.Shape, Classes: of.Classes, Task: of.Task,
 		NotPrivate: append(slices.Clone(of.NotPrivate),
 			"anything else of the sweep. The guarantee holds only if nobody learns how many points there were, the number of this one, or anything of another: publish the models with this statement, and no file that tells of others or holds such a number, such as privacy.md of a trial, results.md and sweep.json"),
 	}

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"dpsgd/configs"
-	"dpsgd/data"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/setup"
 	"dpsgd/internal/statement"
@@ -58,13 +57,9 @@ func persons(c *configs.Config, o setup.Outline) string {
 	return fmt.Sprintf("%d; whoever is in a sample contributes one of their examples%s, drawn anew for every step", o.People, most)
 }
 
-// ofLoss adds to a statement what is learnt about examples, and by which loss, where that is not
-// plain cross-entropy of classes.
+// ofLoss adds to a statement by which loss is learnt, where that is not plain cross-entropy.
 func ofLoss(c *configs.Config, s *statement.Statement) {
 	how := c.Training.Loss.Name()
-	if task := c.Data.Task(); task != data.Class {
-		s.Task = task
-	}
 	if len(c.Data.Bounds) == 2 {
 		how += fmt.Sprintf(", of numbers between the public bounds %g and %g; one beyond counts as the bound", c.Data.Bounds[0], c.Data.Bounds[1])
 	}
