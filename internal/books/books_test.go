@@ -214,6 +214,15 @@ func TestRunUnderWayIsNotAdopted(t *testing.T) {
 	if _, err := Inspect(one); !errors.Is(err, checkpoints.ErrRollback) { // though its header names no ledger of data
 		t.Errorf("found %v, expected that the ledger of the data has more of the run", err)
 	}
+	two := filepath.Join(registry, "two") // of the first version, and goes on
+	j = must(checkpoints.CreateJournal(filepath.Join(two, folder.Ledger)))
+	must(0, errors.Join(os.WriteFile(filepath.Join(two, folder.Config), people(t).YAML(), 0o600), j.Append(1, gradient), j.Close()))
+	b := must(Open(two))
+	b.Registry = registry
+	must(0, errors.Join(b.Settle(registered("two"), times(t, gradient, 5)), b.Close()))
+	if m, _ := must(checkpoints.ReadDatasets(filepath.Join(registry, folder.Datasets))).Member(b.Info().Run); m.Planned == nil || m.Planned.Epsilon != 5 {
+		t.Errorf("found the plan %+v, expected that of its folder", m.Planned)
+	}
 }
 
 // syncSpy is the real disk, and notes which files were synced.
@@ -314,6 +323,11 @@ func TestUnitsAreDataOfTheirOwn(t *testing.T) {
 		if got := SubjectOf(people(t, overrides...), setup.Outline{Name: "people"}).Data; got != want {
 			t.Errorf("%q is registered as %q, expected %q", overrides, got, want)
 		}
+	}
+	c := people(t, "privacy.unit=person", "data.group=who")
+	c.Data.Table = "" // what a class of pictures is of
+	if got := SubjectOf(c, setup.Outline{Name: "faces"}).Data; got != "persons of faces" {
+		t.Errorf("pictures of persons are registered as %q", got)
 	}
 }
 

@@ -353,6 +353,12 @@ func TestNewRunKeepsItsLimit(t *testing.T) {
 	if !errors.Is(err, checkpoints.ErrRollback) || !strings.Contains(err.Error(), "found no limit of stripes") {
 		t.Errorf("found %v, expected a refusal that names the limit", err)
 	}
+	other := t.TempDir()
+	must(0, os.Mkdir(filepath.Join(other, "run"), 0o700))
+	b, r, err := Begin(filepath.Join(other, "run"), other, c, (*configs.Config).YAML, setup.Outline{Name: "stripes", Examples: 300}, new(accountant.Ledger), false)
+	if err != nil || r.Planned.Epsilon != 1 || must(ReadDatasets(other)).Members[0].Planned.Epsilon != 1 || b.Close() != nil {
+		t.Errorf("found %+v (%v), expected a plan with the budget", r, err)
+	}
 	limit(t, registry, 2) // at δ = 1e-5
 	if err := EnsureLimit(registry, c, checkpoints.Subject{Data: "stripes"}); !errors.Is(err, ErrLimit) || !strings.Contains(err.Error(), "delta 1e-05 that were set") {
 		t.Errorf("found %v for a configuration with another δ, expected the limit that is set", err)

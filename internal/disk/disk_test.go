@@ -53,7 +53,7 @@ func TestDiskReallySyncs(t *testing.T) {
 func TestFiles(t *testing.T) {
 	dir, other := filepath.Join(t.TempDir(), "a"), t.TempDir()
 	kept := filepath.Join(other, "kept")
-	must(0, errors.Join(os.MkdirAll(filepath.Join(dir, "b", "c"), 0o700), os.WriteFile(kept, make([]byte, 1<<17), 0o600),
+	must(0, errors.Join(os.MkdirAll(filepath.Join(dir, "b", "c"), 0o700), os.Mkdir(filepath.Join(dir, "g"), 0o700), os.WriteFile(kept, make([]byte, 1<<17), 0o600),
 		os.WriteFile(filepath.Join(dir, "b", "c", "d"), nil, 0o600), os.WriteFile(filepath.Join(dir, "b", "e"), nil, 0o600)))
 	want := []string{filepath.Join(dir, "b", "c", "d"), filepath.Join(dir, "b", "e"), filepath.Join(dir, "f")}
 	if os.Symlink(other, want[2]) != nil {
@@ -62,14 +62,20 @@ func TestFiles(t *testing.T) {
 	if found := must(Files(dir)); !slices.Equal(found, want) {
 		t.Errorf("found %v, expected %v", found, want)
 	}
-	System = stubborn{at: want[0]}
-	if err := RemoveAll(dir); !errors.Is(err, fs.ErrPermission) || must(Files(dir)) == nil {
-		t.Errorf("found error %v, expected that one file cannot be removed", err)
+	System = stubborn{at: append(want, filepath.Join(dir, "b", "c"))}
+	_, unlisted := Files(dir)
+	_, unread := ReadFile(dir)
+	if err := RemoveAll(dir); !errors.Is(err, fs.ErrPermission) || !errors.Is(unlisted, fs.ErrPermission) || unread == nil {
+		t.Errorf("found the errors %v, %v and %v, expected that a folder cannot be listed or removed, and is no file", err, unlisted, unread)
+	}
+	System = stubborn{at: want}
+	if err := RemoveAll(dir); !errors.Is(err, fs.ErrPermission) || !slices.Equal(must(Files(dir)), want) {
+		t.Errorf("found error %v, expected that no file can be removed", err)
 	}
 	System = Real{}
 	must(0, errors.Join(RemoveAll(dir), RemoveAll(dir)))
-	if found := must(Files(dir)); found != nil || len(must(ReadFile(kept))) != 1<<17 {
-		t.Errorf("found %v, expected nothing there, and all behind the link", found)
+	if _, err := Lstat(dir); !errors.Is(err, fs.ErrNotExist) || must(Files(dir)) != nil || len(must(ReadFile(kept))) != 1<<17 {
+		t.Errorf("found error %v, expected nothing there, and all behind the link", err)
 	}
 	a, b := must(System.OpenFile(kept, os.O_RDWR, 0)), must(System.OpenFile(kept, os.O_RDWR, 0))
 	must(0, a.Lock())
@@ -84,17 +90,24 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// stubborn does not remove one file.
+// stubborn does not remove or list what is there.
 type stubborn struct {
 	Real
-	at string
+	at []string
 }
 
 func (s stubborn) Remove(name string) error {
-	if name == s.at {
+	if slices.Contains(s.at, name) {
 		return fs.ErrPermission
 	}
 	return s.Real.Remove(name)
+}
+
+func (s stubborn) ReadDir(name string) ([]fs.DirEntry, error) {
+	if slices.Contains(s.at, name) {
+		return nil, fs.ErrPermission
+	}
+	return s.Real.ReadDir(name)
 }
 
 func must[T any](v T, err error) T {
