@@ -232,10 +232,6 @@ func TestNoAnswerWithoutADurableEvent(t *testing.T) {
 	if _, err := os.Stat(r.Path(answersFile)); len(r.answers.asked) != 0 || !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("an answer without an event: %v, %v", r.answers, err)
 	}
-	tiny.Check(t, os.Remove(r.Path(folder.Ledger)))
-	if err := r.Finish(run.Interrupted); !errors.Is(err, checkpoints.ErrMoved) {
-		t.Errorf("interrupted without a ledger: %v", err)
-	}
 }
 
 // Teachers that saw the examples in another order do not vote beside those of now: an example could
@@ -665,10 +661,6 @@ func TestRefusedConfigurations(t *testing.T) {
 // The student learns what was answered, and nothing else about the pool.
 func TestLessonsAreOfTheAnswers(t *testing.T) {
 	r := create(t, config(t), options(t))
-	r.answers = answers{class: map[int]int{0: r.pool.Label(0), 1: 9}, asked: make([]bool, 10)}
-	if right := r.aggregated(); right != 0.5 {
-		t.Errorf("%v of two answers are right, expected one", right)
-	}
 	r.answers.class = map[int]int{0: 1, 7: 1}
 	if labels, learnt := r.lessons(); len(learnt) == 0 || slices.Min(labels[:1]) != 1 || slices.ContainsFunc(learnt, func(i int) bool { return labels[i] != 1 }) {
 		t.Errorf("found the labels %v of %v, expected class 1, as the answers are", labels, learnt)
