@@ -432,6 +432,7 @@ func TestSweepRefuses(t *testing.T) {
 		{"more trials", tiny.Config, strings.Replace(smallSweep, "[0.1, 1]", "[0.1, 1, 2]", 1), nil, ErrOtherSweep, "holds 2 trials, expected the 3 of the sweep file"},
 		{"another base", strings.Replace(tiny.Config, "steps: 12", "steps: 13", 1), smallSweep, nil, ErrOtherSweep, "holds trial clip_norm=0.1 with another base configuration"},
 		{"a batch above the data", strings.Replace(tiny.Config, "batch_size: 40", "batch_size: 400", 1), smallSweep, nil, setup.ErrPlan, "trial clip_norm=0.1"},
+		{"too little memory", strings.Replace(tiny.Config, "threads: 2", "threads: 2, max_memory: 1 MiB", 1), smallSweep, nil, setup.ErrTooLarge, "trial clip_norm=0.1"},
 		{"a run's folder", tiny.Config, smallSweep, func(t *testing.T, dir string) { os.Remove(filepath.Join(dir, folder.Sweep)) }, ErrOtherSweep, "expected an empty folder or that of this sweep"},
 		{"damaged sweep.json", tiny.Config, smallSweep, func(t *testing.T, dir string) { tiny.Write(t, filepath.Join(dir, folder.Sweep), "{") }, ErrOtherSweep, "cannot be read"},
 		{"damaged results", tiny.Config, smallSweep, func(t *testing.T, dir string) {
