@@ -48,7 +48,8 @@ func TestDiskReallySyncs(t *testing.T) {
 	}
 }
 
-// All that lies below a folder is listed, or it is told that it cannot be: ledgers would count as none.
+// All that lies below a folder is listed, or it is told that it cannot be: ledgers that nobody lists
+// count as none.
 func TestFiles(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "a", "b")

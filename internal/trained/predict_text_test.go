@@ -50,8 +50,8 @@ func TestTokenizerOfARun(t *testing.T) {
 	}
 }
 
-// A student of teachers predicts texts with the tokenizer that its statement names, which is that of
-// its teachers.
+// A student of teachers predicts texts with the tokenizer that its statement names, which is that
+// of its teachers.
 func TestTokenizerOfAStudent(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "bert.json")
 	tiny.Write(t, file, tiny.Read(t, "../../data/tokenizer/testdata/bert.json"))
