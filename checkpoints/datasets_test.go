@@ -437,7 +437,7 @@ func TestAppendAll(t *testing.T) {
 		switch {
 		case unread != nil || j.Ledger().Entries()[0].Count != j.Len():
 			t.Errorf("call %d: found %v, %v, and %v in %d entries", failAt, err, unread, j.Ledger().Entries(), j.Len())
-		case err == nil && (!struck && syncs != 2 || info.Entries != 2+count || info.LastStep != 1 || shared.Hash != info.Hash || !reflect.DeepEqual(own.Entries(), shared.Ledger.Entries())):
+		case err == nil && (!struck && syncs != 2 || info.Entries != 2+count || info.LastStep != 1 || shared.LastStep != 1 || shared.Hash != info.Hash || !reflect.DeepEqual(own.Entries(), shared.Ledger.Entries())):
 			t.Errorf("%d syncs, %+v, %v, expected 2 and %d entries in both ledgers", syncs, info, shared.Ledger.Entries(), 2+count)
 		case shared.Entries > info.Entries || info.Entries < 2 || info.Entries > 2+count:
 			t.Errorf("call %d: the run has %d entries, that of the data %d of them", failAt, info.Entries, shared.Entries)
