@@ -3,6 +3,7 @@ package features
 import (
 	"math"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -129,11 +130,18 @@ func TestBackboneIsKnownByItsWeights(t *testing.T) {
 func TestRowsOfAModelAreKept(t *testing.T) {
 	shape := size(9, 8, 3)
 	recipe, _ := backbone(t, filepath.Join(t.TempDir(), "small.safetensors"), shape)
-	split, computed := &data.Split{Train: noisy(37, shape), Test: noisy(2, shape)}, 0
+	// The last pictures, which do not fill a block, have the rows that they have alone.
+	last := must(data.NewImages(shape, []string{"a", "b"}, make([]uint8, 37), noisyPixels(block+37, shape)[block*shape.Values():]))
+	split, computed := &data.Split{Train: noisy(block+37, shape), Test: last}, 0
 	pool := kernel.NewPool(2)
 	defer pool.Close()
 	q := Request{Cache: t.TempDir(), Pool: pool, Computed: func(int, int) { computed++ }}
 	first := must(Compute(recipe, split, q))
+	for i := range last.Len() {
+		if !slices.Equal(first.Train.(*data.Features).Halves(block+i), first.Test.(*data.Features).Halves(i)) {
+			t.Errorf("row %d is not that of its picture alone", block+i)
+		}
+	}
 	before := computed
 	checkEqual(t, must(Compute(recipe, split, q)).Train.(*data.Features), first.Train.(*data.Features))
 	if before == 0 || computed != before {

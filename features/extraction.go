@@ -130,7 +130,7 @@ func (e *Extraction) Rows(set data.Pictures, done func(pictures int)) (*data.Fea
 	for lo := 0; lo < n; lo += block {
 		size := min(block, n-lo)
 		var failed error
-		e.extract(values, size, func(dst []float32, i int) {
+		e.extract(values[:size*width], size, func(dst []float32, i int) {
 			if err := set.View(lo+i, func(pixels []uint8) { planar(dst, pixels, e.shape) }); err != nil {
 				once.Do(func() { failed = err })
 			}

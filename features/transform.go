@@ -122,7 +122,7 @@ func (r Recipe) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s", r.Transform.Name())
 	if f, ok := r.Transform.(*Backbone); ok {
-		return fmt.Sprintf("%s, version %d%s", f.describe(), version, r.drawn())
+		return fmt.Sprintf("%s, version %d%s", f.describe(), version+1, r.drawn()) // 2 mixed rows of pictures
 	}
 	for _, a := range setting.Arguments(r.Transform) {
 		if f, ok := a.Format.(setting.Scalar); ok && f.Encode(a.Value) != silent[a.Name] {
