@@ -38,7 +38,8 @@ func ask(a *shell.App, c *cobra.Command, q *question, args []string) error {
 		return err
 	}
 	cost, err := new(account.Answerer).Answer(asked)
-	if q.unknown == account.Epsilon && asked.Run != "" {
+	// The budget of a run is about its own question, not about another δ, relation or group.
+	if q.unknown == account.Epsilon && asked.Run != "" && shell.GivenFlag(c, func(name string) bool { return name != "json" }) == "" {
 		cost.TargetEpsilon = asked.Epsilon
 	}
 	return shell.Show(a, printCost(q.unknown))(cost, unanswered(err))

@@ -148,7 +148,7 @@ func TestQuestionsAboutARun(t *testing.T) {
 	spent := lastLine(t, succeed(t, "epsilon", run, "--json"))
 	has(t, spent, "releases", 40., "run", run, "target_epsilon", 5., "delta", 1e-3)
 	other := lastLine(t, succeed(t, "epsilon", run, "--accountant", account.DefaultAccountant, "--delta", "1e-4", "--json"))
-	has(t, other, "accountant", account.DefaultAccountant, "delta", 1e-4)
+	has(t, other, "accountant", account.DefaultAccountant, "delta", 1e-4, "target_epsilon", nil)
 	d := lastLine(t, succeed(t, "delta", run, "--epsilon", fmt.Sprint(spent["epsilon"]), "--json"))
 	if !(d["delta"].(float64) <= 1e-3*(1+1e-6)) || d["accountant"] != spent["accountant"] {
 		t.Errorf("delta: found %v", d)

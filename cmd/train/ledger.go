@@ -37,13 +37,13 @@ of them. With --key they are signed, as a note of golang.org/x/mod/sumdb/note. K
 folder of runs may not: "train ledger verify --witness" then finds a ledger that was put back, cut off or replaced.`,
 		Example: `  train ledger head --key witness.key > head.note`,
 		Args:    shell.None,
-		RunE: func(*cobra.Command, []string) error {
+		RunE: func(c *cobra.Command, _ []string) error {
 			head, err := books.ReadHead(runsDir)
 			if err != nil {
 				return err
 			}
 			text := head.String()
-			if key != "" {
+			if c.Flags().Changed("key") {
 				if text, err = head.Sign(key); err != nil {
 					return err
 				}
@@ -177,16 +177,17 @@ is wrong is damage. With --witness, the ledger has to begin with what a signed h
   train ledger verify --runs-dir runs --head 5f0c9a7e3b1d48f2a6c4e8d07b9135ac`,
 		Args: shell.None,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if c.Flags().Changed("head") {
+			given := c.Flags().Changed
+			if given("head") {
 				if digits, err := hex.DecodeString(head); err != nil || len(digits) != 16 {
 					return shell.Usagef("found --head %q, expected the 32 hexadecimal digits that `train ledger show` prints", head)
 				}
 			}
-			if (witness == "") != (witnessKey == "") {
+			if given("witness") != given("witness-key") {
 				return shell.Usagef("found one of --witness and --witness-key, expected both or neither")
 			}
 			var seen []books.Head
-			if witness != "" {
+			if given("witness") {
 				h, err := books.OpenWitness(witness, witnessKey)
 				if err != nil {
 					return err

@@ -274,6 +274,9 @@ func TestLedgerWitness(t *testing.T) {
 
 	refused(t, shell.ExitUsage, "expected the line that `train ledger key` printed", "ledger", "verify", "--witness", "head.note", "--witness-key", "x")
 	refused(t, shell.ExitUsage, "expected both or neither", "ledger", "verify", "--witness", "head.note")
+	refused(t, shell.ExitUsage, "expected both or neither", "ledger", "verify", "--witness-key", key)
+	refused(t, shell.ExitUsage, `found the key ""`, "ledger", "verify", "--witness", "", "--witness-key", "")
+	refused(t, shell.ExitFailed, "cannot read the key", "ledger", "head", "--key", "")
 	refused(t, shell.ExitDamaged, "expected a note that witness has signed", "ledger", "verify", "--witness", "head.note", "--witness-key", other)
 	tiny.Write(t, "head.note", strings.Replace(signed, "head 1\n", "head 1\n\n", 1))
 	refused(t, shell.ExitDamaged, "expected a note that witness has signed", verify...)

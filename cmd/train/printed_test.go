@@ -1,0 +1,99 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"testing"
+
+	"dpsgd/checkpoints"
+	"dpsgd/data"
+	"dpsgd/internal/account"
+	"dpsgd/internal/attack"
+	"dpsgd/internal/books"
+	"dpsgd/internal/exchange"
+	"dpsgd/internal/folder"
+	"dpsgd/internal/gradients"
+	"dpsgd/internal/report"
+	"dpsgd/internal/score"
+	"dpsgd/internal/setup"
+	"dpsgd/internal/tiny"
+	"dpsgd/internal/train"
+	"dpsgd/model"
+	"dpsgd/perexample"
+)
+
+// What people read has each number in its own place, with its sign, unit and direction of rounding.
+func TestNumbersStandInTheirPlaces(t *testing.T) {
+	share := func(right, low, high float64) score.Share {
+		return score.Share{Examples: 40, Accuracy: right, Low: low, High: high}
+	}
+	exact := func(epsilon, rdp float64) account.Answer {
+		return account.Answer{Epsilon: epsilon, EpsilonRDP: &rdp, Delta: 1e-6, Accountant: "exact"}
+	}
+	d := &train.Description{
+		Data: setup.Outline{Name: "people", Examples: 9000, Shape: data.Row(7), Classes: 3}, Parameters: 24, Frozen: 2000, Trained: "trained: 0", MultiplyAdds: 21,
+		Layers:  []model.LayerInfo{{Name: "0", Kind: "linear", Output: []int{3}, Parameters: 24, MultiplyAdds: 21}},
+		Engines: []gradients.Assignment{{Parameter: "0.weight", Engine: perexample.Materialise}, {Parameter: "0.bias"}},
+		Curve:   []account.Point{{Steps: 10, Epsilon: 0.12301}}, CurveRDP: []account.Point{{Steps: 10, Epsilon: 0.45601}},
+		Memory: setup.Memory{Graph: 5 << 20, Parameters: 2 << 20, Examples: 1 << 20, Program: 40 << 20},
+		Privacy: train.Privacy{Unit: "all records of one person", Records: 150, NoiseMultiplier: 1.5, ClipNorm: 0.25, Clipping: "flat", Sampling: "Poisson", SamplingProbability: 0.02,
+			ExpectedBatchSize: 3, PlannedSteps: 400, Steps: 300, Answer: exact(2.34501, 3.21001), TargetEpsilon: 2.5, Relation: "zero-out",
+			Fallbacks: []account.Fallback{{Asked: "the noise", Accountant: "exact", Refusal: "no", Answer: "2"}}, Correlation: &train.Correlation{Bands: 4, Error: 0.75, Bytes: 3 << 20}},
+	}
+	labels := &train.Description{Privacy: train.Privacy{Unit: "the label of one person", ExpectedBatchSize: 30, PlannedSteps: 40, Answer: account.Answer{Epsilon: 1.0001, Delta: 1e-7, Accountant: "rdp"}}}
+	releases, steps, made := 30, 1000, 12
+	bounded, shortened := account.Cost{Epsilon: 2.00001, Delta: 1e-5, Steps: &steps, TargetEpsilon: 3, Capped: true, Releases: &releases, Run: "runs/a"}, account.Cost{Epsilon: 1.5, Delta: 1.23451e-5, Bracketed: true, Lower: 1.2e-5, Upper: 1.3e-5, Run: "runs/a", Releases: &releases}
+	stopped := account.Cost{Epsilon: 2, Delta: 1e-5, Run: "runs/a", Releases: &releases, TargetEpsilon: 3, Made: &account.Cost{Epsilon: 1.00001, Releases: &made}}
+	low, estimate := 1.234567890123, 1.30001
+	compared := &account.Comparison{Delta: 1e-5, Subject: account.Subject{Relation: "zero-out", GroupSize: 2, SamplingProbability: 0.01, NoiseMultiplier: 4, Releases: 1000},
+		Accountants: []account.Compared{{Accountant: "exact", Epsilon: &estimate, Lower: &low, Seconds: 0.002}, {Accountant: "gdp", Epsilon: &estimate, Estimate: true}, {Accountant: "rdp", Error: "accountant: unsupported: no"}}}
+	total := books.Totals{Ledger: "datasets.jsonl", Datasets: []books.Total{{Data: checkpoints.Data{Name: "people", Examples: 9000, Shape: "7 columns", Classes: 3}, Releases: 50, Answer: exact(4.00001, 5.00001), Fixed: exact(3.00001, 3.50001),
+		Runs: []books.RunTotal{{Run: "a", Releases: 30, Epsilon: 2.00001, Delta: 1e-5}}, Note: "a note"}}, NotPrivate: []string{"b"}, Uncollected: []string{"c"}, Gone: []string{"d"}}
+	scored := score.Score{Noun: "rows", Measures: []score.Measure{{Name: "top_2", Value: 0.5, Low: 0.4, High: 0.6}}, Confusion: [][]int{{20, 12, 8}, {0, 40, 0}, {0, 0, 0}},
+		Classes: []score.Class{{Name: "cat", Share: share(0.5, 0.35, 0.65)}, {Name: "dog", Share: share(1, 0.91, 1)}, {Name: "none"}}}
+	audited := &attack.StepAudit{Outcome: attack.Outcome{Name: "people", Confidence: 0.95, Delta: 1e-5, Falsified: true, Tests: []attack.Tested{{Claim: "a step", Quantity: "ε", Claimed: 0.12341, AtLeast: 0.05679}, {Claim: "sampling", Quantity: "q", Claimed: 0.02, AtLeast: 0.03, Falsified: true}}},
+		Observed: 20_000, RunClaimed: 2.00001, RunAtLeast: 0.1239, Untested: "a test: why"}
+	noticed := func(rate float64) attack.Operating {
+		return attack.Operating{Rate: rate, TruePositive: share(3*rate, rate, 5*rate), TrueNegative: share(2*rate, 0, 4*rate), Allowed: 0.25}
+	}
+	member := &attack.Membership{Attack: "loss", Run: "runs/a", Training: 120, Test: 20, AUC: 0.5123, Low: 0.41, High: 0.61, EpsilonAtLeast: 0.1239, EpsilonAtMost: 5.00001, Delta: 1e-5, Guesses: 30, Right: 20,
+		Operating: []attack.Operating{noticed(0.001), noticed(0.01), noticed(0.1)}}
+	unpromised := *member
+	unpromised.EpsilonAtMost = 0
+	shadows := &attack.ShadowAudit{Outcome: audited.Outcome, Shadows: 16, Examples: 140, Attacks: []*attack.Membership{member}}
+	extended := train.Extended{Run: "runs/a", Extension: folder.Extension{Step: 10, From: folder.Terms{Steps: 20, Epsilon: 2}, To: folder.Terms{Steps: 30, Epsilon: 3}}, Answer: exact(2.90001, 9), SpentEpsilon: 1.00001}
+	imported := exchange.Imported{Fits: exchange.Fits{Fits: []exchange.Fit{{Parameter: "0.weight", Shape: []int{3, 7}, Tensor: "fc"}, {Parameter: "0.bias", Shape: []int{3}}}, Unused: []string{"head"}, Named: true}, YAML: "model: {}\n"}
+	left := 0.1239
+	runs := []report.Line{{Run: "runs/a", Data: "people", Epsilon: &low, Left: &left, Test: score.Test{TestAccuracy: 0.9}, Status: "done", Problem: "a problem"}, {Run: "runs/s/t", Sweep: "runs/s"}, {Run: "runs/s", Trials: 3, Status: "NOT PRIVATE"}}
+	var printed bytes.Buffer
+	for _, print := range []func(io.Writer){
+		func(w io.Writer) { printDescription(w, d) },
+		func(w io.Writer) { printPrivacy(w, labels) },
+		func(w io.Writer) { printCost(account.Steps)(w, bounded) },
+		func(w io.Writer) { printCost(account.Delta)(w, shortened) },
+		func(w io.Writer) { printCost(account.Epsilon)(w, stopped) },
+		func(w io.Writer) { printComparison(w, compared) },
+		func(w io.Writer) { printTotals(w, total) },
+		func(w io.Writer) {
+			printMeasures(w, scored.Measures)
+			printClasses(w, scored)
+			printConfusion(w, scored)
+			printExtremes(w, scored.Classes)
+		},
+		func(w io.Writer) { printAudit(w, audited) },
+		func(w io.Writer) { printMembership(w, member) },
+		func(w io.Writer) { printMembership(w, &unpromised) },
+		func(w io.Writer) { printMembershipAudit(w, shadows, "") },
+		func(w io.Writer) { printExtended(w, extended, "") },
+		func(w io.Writer) { printImport(w, imported) },
+		func(w io.Writer) { printRuns(w, t.TempDir(), runs) },
+		func(w io.Writer) {
+			fmt.Fprintln(w, outcome(books.Row{Test: score.Test{TestAccuracy: 0.9}, Answer: exact(1.00001, 2.00001), Seconds: 65, Status: "done"}))
+		},
+	} {
+		print(&printed)
+		printed.WriteString("----\n")
+	}
+	same(t, "the output", printed.String(), tiny.Read(t, "testdata/printed.txt"))
+}
