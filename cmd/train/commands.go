@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"dpsgd/cmd/train/internal/shell"
+	"dpsgd/internal/selftest"
 
 	"github.com/spf13/cobra"
 )
@@ -109,7 +110,7 @@ func sections(a *shell.App) []section {
 	return []section{
 		{"Train", []*cobra.Command{runCommand(a), resumeCommand(a), extendCommand(a), sweepCommand(a), pateCommand(a), federatedCommand(a), describeCommand(a), planCommand(a)}},
 		{"Learn without a network", []*cobra.Command{statsCommand(a)}},
-		{"What privacy costs", append(askCommands(a), ledgerCommand(a), selftestCommand(a), auditCommand(a), attackCommand(a))},
+		{"What privacy costs", append(askCommands(a), ledgerCommand(a), selftestCommand(a, selftest.Run), auditCommand(a), attackCommand(a))},
 		{"Look at runs", []*cobra.Command{runsCommand(a), evalCommand(a), reportCommand(a)}},
 		{"Use models", []*cobra.Command{predictCommand(a), serveCommand(a), exportCommand(a), cardCommand(a), importCommand(a)}},
 		{"Configurations and data", []*cobra.Command{initCommand(a), presetsCommand(a), schemaCommand(a), dataCommand(a), featuresCommand(a)}},

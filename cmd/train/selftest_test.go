@@ -2,10 +2,12 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"testing"
 
 	"dpsgd/cmd/train/internal/shell"
+	"dpsgd/configs"
 	"dpsgd/internal/attack"
 	"dpsgd/internal/run"
 	"dpsgd/internal/selftest"
@@ -66,8 +68,12 @@ func TestWhatDoesNotHoldIsTold(t *testing.T) {
 	var out bytes.Buffer
 	a := &shell.App{Out: &out, Err: &out}
 	failed := selftest.Check{Name: "gradients", Faults: []string{"layer 2 (faulty)"}, Means: "mend its rule"}
-	printCheck(&out, failed)
-	same(t, "exit code", fmt.Sprint(a.Fail((&selftest.Result{Checks: []selftest.Check{failed}}).Err())), "7")
+	c := selftestCommand(a, func(_ context.Context, _ *configs.Config, _ int, told func(selftest.Check)) (*selftest.Result, error) {
+		told(failed)
+		return &selftest.Result{Checks: []selftest.Check{failed}}, nil
+	})
+	c.SetArgs(nil)
+	same(t, "exit code", fmt.Sprint(a.Fail(c.Execute())), "7")
 	audit := &attack.StepAudit{Outcome: attack.Outcome{Tests: []attack.Tested{{Claim: "one step", Quantity: "ε", Claimed: 1.00001, AtLeast: 2.00009, Falsified: true}}, Falsified: true}}
 	same(t, "exit code", fmt.Sprint(a.Fail(concluded(a, "", printAudit)(audit, nil))), "8")
 	says(t, out.String(), "1.0001", "2.0000 ")
