@@ -292,6 +292,6 @@ func TestTradeoffOfARun(t *testing.T) {
 	}
 	refused(t, 2, "curve.pdf", "tradeoff", "runs/own-1", "--out", "curve.pdf")
 	var b strings.Builder
-	printTradeoff(&b, &account.Tradeoff{Curve: []account.Errors{{FalsePositive: 0.01, FalseNegative: 0.987654321}}, BestGuess: 0.512345, Beliefs: []accountant.Belief{{Prior: 0.5, Low: 0.123456, High: 0.9991234567}}})
-	matches(t, b.String(), ` 1 +1\.2346 +98\.7654\n`, `at most 51\.24 % of`, ` 50 +12\.34 +99\.912346\n`)
+	printTradeoff(&b, &account.Tradeoff{Curve: []account.Errors{{FalsePositive: 0.01, FalseNegative: 0.987654321}}, BestGuess: 0.512345, Except: 3e-6, Beliefs: []accountant.Belief{{Prior: 0.5, Low: 0.123456, High: 0.9991234567}}})
+	matches(t, b.String(), ` 1 +1\.2346 +98\.7654\n`, `at most 51\.24 % of`, `probability of at most 3e-06 `, ` 50 +12\.34 +99\.912346\n`)
 }

@@ -97,6 +97,9 @@ func TestOwnTable(t *testing.T) {
 	}
 	succeed(t, append([]string{"run"}, set...)...)
 	says(t, succeed(t, "eval", "runs/own-table-1"), "% of 40 rows\n")
+	predicted := succeed(t, "predict", "runs/own-table-1", "my-table/test.csv", "my-table/test.csv", "--csv", "--top", "1")
+	matches(t, predicted, `^file,row,class,probability\nmy-table/test\.csv,1,no,(?s:.*)\nmy-table/test\.csv,40,yes,`)
+	same(t, "lines for the rows of both files", strings.Count(predicted, "\n"), 81)
 	says(t, succeed(t, "ledger", "show"), "my-table  200 examples of 2 columns, 2 classes\n")
 	tiny.Write(t, filepath.Join("my-table", "test.csv"), "age,pay,sick\n40,x,no\n")
 	want := "data: invalid: " + filepath.Join("my-table", "test.csv") + `:2:4: column "pay": found text that is not a number, expected a finite decimal number` + "\n"

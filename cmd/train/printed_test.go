@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"testing"
@@ -14,11 +15,14 @@ import (
 	"dpsgd/internal/exchange"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/gradients"
+	"dpsgd/internal/pate"
 	"dpsgd/internal/report"
+	"dpsgd/internal/run"
 	"dpsgd/internal/score"
 	"dpsgd/internal/setup"
 	"dpsgd/internal/tiny"
 	"dpsgd/internal/train"
+	"dpsgd/internal/trained"
 	"dpsgd/model"
 	"dpsgd/perexample"
 )
@@ -66,6 +70,11 @@ func TestNumbersStandInTheirPlaces(t *testing.T) {
 	imported := exchange.Imported{Fits: exchange.Fits{Fits: []exchange.Fit{{Parameter: "0.weight", Shape: []int{3, 7}, Tensor: "fc"}, {Parameter: "0.bias", Shape: []int{3}}}, Unused: []string{"head"}, Named: true}, YAML: "model: {}\n"}
 	left := 0.1239
 	runs := []report.Line{{Run: "runs/a", Data: "people", Epsilon: &low, Left: &left, Test: score.Test{TestAccuracy: 0.9}, Status: "done", Problem: "a problem"}, {Run: "runs/s/t", Sweep: "runs/s"}, {Run: "runs/s", Trials: 3, Status: "NOT PRIVATE"}}
+	half, most, third := 0.5, 0.75, 0.3
+	teachers := pate.Result{Status: run.Done, StudentAccuracy: &half, TeacherAccuracy: &most, EpsilonDataDependent: &low, Epsilon: 4.00001, Delta: 1e-6, Queries: 40, Answered: 30, Run: "runs/a", Aggregated: third, Released: true}
+	teachers.Claimed.Accountant, teachers.Claimed.Released = "rdp", &account.Answer{Epsilon: 3.00001}
+	interrupted := pate.Result{Status: run.Interrupted, Epsilon: 4, Delta: 1e-6, Queries: 4, Answered: 3, Claimed: teachers.Claimed}
+	answer := trained.Answer{File: "a.csv", Row: 1, Classes: []trained.Share{{Class: "cat", Probability: 0.75}, {Class: "dog", Probability: 0.25}}}
 	var printed bytes.Buffer
 	for _, print := range []func(io.Writer){
 		func(w io.Writer) { printDescription(w, d) },
@@ -90,6 +99,12 @@ func TestNumbersStandInTheirPlaces(t *testing.T) {
 		func(w io.Writer) { printRuns(w, t.TempDir(), runs) },
 		func(w io.Writer) {
 			fmt.Fprintln(w, outcome(books.Row{Test: score.Test{TestAccuracy: 0.9}, Answer: exact(1.00001, 2.00001), Seconds: 65, Status: "done"}))
+		},
+		func(w io.Writer) { printPate(w, teachers) },
+		func(w io.Writer) { printPate(w, interrupted) },
+		func(w io.Writer) {
+			print := lines(w, true)
+			tiny.Check(t, errors.Join(text(w)(answer), print(answer), print(answer)))
 		},
 	} {
 		print(&printed)
