@@ -119,9 +119,10 @@ func TestBatchOfUnreadableInput(t *testing.T) {
 // A line without end does not fill the memory, and the one after it is answered.
 func TestBatchOfALongLine(t *testing.T) {
 	long := `{"delta":` + strings.Repeat("1", 16<<20+1000) + "}\n"
-	r := commandOn(t, long+"{}\n", "epsilon", "--batch")
+	asked := `{"phases":[{"sampling_probability":0.01,"noise_multiplier":1,"steps":1}],"delta":1e-5,"id":"` + strings.Repeat("x", 1<<20) + "\"}\n"
+	r := commandOn(t, long+"{}\n"+asked, "epsilon", "--batch")
 	answers := strings.Split(r.out, "\n")
-	if r.code != shell.ExitFailed || !strings.Contains(r.err, "found 2 lines without an answer") || len(answers) != 3 || !strings.Contains(answers[0], `"error":"line 1: found no JSON object`) || !strings.Contains(answers[1], `{"error":`) {
+	if r.code != shell.ExitFailed || !strings.Contains(r.err, "found 2 lines without an answer") || len(answers) != 4 || !strings.Contains(answers[2], `"epsilon":`) || !strings.Contains(answers[0], `"error":"line 1: found no JSON object`) || !strings.Contains(answers[1], `{"error":`) {
 		t.Errorf("found exit code %d and %d answers: %.300s", r.code, len(answers)-1, r.out)
 	}
 }

@@ -23,7 +23,7 @@ func TestRunOfOwnPictures(t *testing.T) {
 	says(t, described, "\ntraining  2 views of each example, whose gradients are averaged before they are\n          clipped, moved by 0 to 1 pixels up or down and left or right\n", "\nnoise     independent from step to step: ", "\nsampling  cyclic, ")
 
 	out := succeed(t, "run", config)
-	says(t, filepath.ToSlash(out), "run       runs/own-1\n", "120 training examples\n", "model     130 parameters\n", "budget    ε ≤ 5 at δ = 0.001, 40 steps planned\n",
+	says(t, filepath.ToSlash(out), "run       runs/own-1\n", "120 training examples\n", "model     130 parameters\n", ", clip norm 0.5\nsampling  Poisson, probability 0.25\n", "budget    ε ≤ 5 at δ = 0.001, 40 steps planned\n",
 		"done after 40 steps", "test accuracy   ", "privacy         ε = 5.000 at δ = 0.001 (rdp)\n", "in runs/own-1: model.safetensors, privacy.md, metrics.jsonl\n")
 	matches(t, succeed(t, "epsilon", "runs/own-1"), `^ε = 5\.0000 at δ = 0\.001, 40 releases, budget ε ≤ 5, left 0\.000\n`)
 	matches(t, succeed(t, "eval", "runs/own-1"), `^test accuracy   \d+\.\d\d % of 20 pictures\ntest loss       \d+\.\d{4}\nprivacy         ε = 5\.000 at δ = 0\.001 \(rdp\)\nbudget          ε ≤ 5, left 0\.000\n\nmeasure +value  95 % interval\nbalanced accuracy +(?s:.*)\nauroc .*\n\nclass `)
@@ -42,7 +42,7 @@ func TestRunByExact(t *testing.T) {
 	out := succeed(t, by("run", config)...)
 	matches(t, out,
 		`budget    ε ≤ 5 at δ = 0\.001 by exact, 40 steps planned, of which \d+ fit\n`, `step 10/40  ε \d\.\d\d \(rdp \d\.\d\d\) of 5  test `,
-		`budget_exhausted after \d+ steps`, `privacy         ε = 4\.\d{3} at δ = 0\.001 \(exact\); by rdp it is ε = 5\.\d{3}\n`,
+		`budget_exhausted after \d+ steps in .*: no step more fits plan and budget\n`, `privacy         ε = 4\.\d{3} at δ = 0\.001 \(exact\); by rdp it is ε = 5\.\d{3}\n`,
 	)
 	matches(t, succeed(t, "eval", "runs/own-1"), `ε = 4\.\d{3} at δ = 0\.001 \(exact\); by rdp it is ε = 5\.\d{3}\n`)
 	fits(t, out)
@@ -159,7 +159,7 @@ func TestFailuresAreJSON(t *testing.T) {
 	}{
 		{"run nosuch --json", 2, "nosuch"},
 		{"run digits --set privacy.epsilon=-1 --set x=1 --json", 2, "\n"}, // a line for each problem
-		{"--json run --nosuch", 2, "unknown flag"},
+		{"run --nosuch --json", 2, "unknown flag"},
 		{"epsilon --json", 2, "expected"},
 		{"resume runs/nosuch --json", 4, "runs/nosuch"},
 		{"run mnist-cnn --data-dir here --json", 3, "train data fetch mnist --data-dir here"},

@@ -141,6 +141,7 @@ func TestLedgerLimitCommand(t *testing.T) {
 	name := filepath.Base(readFolder(t, config))
 	refused(t, shell.ExitUsage, "give --epsilon and --delta", "ledger", "limit", name)
 	refused(t, shell.ExitUsage, "expected both", "ledger", "limit", name, "--epsilon", "8")
+	refused(t, shell.ExitUsage, "expected both", "ledger", "limit", name, "--delta", "0.001")
 	same(t, "limit", succeed(t, "ledger", "limit", name, "--epsilon", "8", "--delta", "0.001"), "limit of "+name+": ε = 8 at δ = 0.001, of which 0.000 is spent\n")
 	spent := regexp.MustCompile(`limit ε = 8 at δ = 0\.001, of which (\d\.\d{3}) is spent`).FindStringSubmatch(succeed(t, "run", config))
 	if spent == nil || !(spent[1] > "5.0" && spent[1] < "8") {

@@ -71,6 +71,7 @@ func TestExportCardImport(t *testing.T) {
 	}
 	matches(t, succeed(t, "card", "runs/own-1"), `(?s)^---\nlicense:.*\(5\.000, 0\.001\)-differentially private`)
 	succeed(t, "card", "runs/own-1", "-o", "README.md")
+	has(t, lastLine(t, succeed(t, "card", "runs/own-1", "--json")), "card", tiny.Read(t, "README.md"))
 	config := ownConfig(t, pictures(t), 5)
 	out := succeed(t, "import", "own-1.safetensors", config)
 	says(t, out, "1.weight   2 64   1.weight", "The names are those of the network.", "privacy.epsilon: 5.000", "  init: \"own-1.safetensors\"\n", "init_trained_on: private")

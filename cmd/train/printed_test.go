@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"dpsgd/checkpoints"
+	"dpsgd/cmd/train/internal/shell"
 	"dpsgd/data"
 	"dpsgd/internal/account"
 	"dpsgd/internal/attack"
@@ -20,9 +21,11 @@ import (
 	"dpsgd/internal/run"
 	"dpsgd/internal/score"
 	"dpsgd/internal/setup"
+	"dpsgd/internal/sgd"
 	"dpsgd/internal/tiny"
 	"dpsgd/internal/train"
 	"dpsgd/internal/trained"
+	"dpsgd/internal/web"
 	"dpsgd/model"
 	"dpsgd/perexample"
 )
@@ -105,6 +108,14 @@ func TestNumbersStandInTheirPlaces(t *testing.T) {
 		func(w io.Writer) {
 			print := lines(w, true)
 			tiny.Check(t, errors.Join(text(w)(answer), print(answer), print(answer)))
+		},
+		func(w io.Writer) {
+			(&ordinaryWatcher{Display: shell.Display{W: w}}).Started(sgd.Overview{Run: "runs/a", Private: true, Epsilon: 3, Unit: "labels", Truth: 0.875, ResumedAt: 7})
+		},
+		func(w io.Writer) {
+			server := tiny.Must(web.Listen("0.0.0.0:0", web.PredictionLimits()))(t)
+			defer server.Close()
+			tiny.Check(t, announceURL(&shell.App{Out: io.Discard, Err: w}, "runs/a", server))
 		},
 	} {
 		print(&printed)

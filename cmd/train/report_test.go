@@ -41,7 +41,7 @@ func TestRunsAreListedExtendedAndAddedUp(t *testing.T) {
 		fits(t, text)
 	}
 	for _, wrong := range [][]string{
-		{"extend", "runs/grid/clip_norm=1", "--epsilon", "9"}, {"extend", "runs/own-1"}, {"extend", "runs/own-1", "--epsilon", "-1"}, {"extend", "runs/own-1", "--steps", "0"},
+		{"extend", "runs/grid/clip_norm=1", "--epsilon", "9"}, {"extend", "runs/own-1"}, {"extend", "runs/own-1", "--epsilon", "-1"}, {"extend", "runs/own-1", "--steps", "0"}, {"extend", "runs/own-1", "--epsilon", "inf"},
 		{"epsilon", "runs/grid/clip_norm=1", "runs/grid/clip_norm=1"}, {"epsilon", "runs/own-1", "runs/own-2", "--delta", "1e-5"},
 	} {
 		refused(t, 2, "", wrong...)

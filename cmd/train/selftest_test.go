@@ -6,9 +6,12 @@ import (
 	"fmt"
 	"testing"
 
+	"dpsgd/accountant"
+	"dpsgd/checkpoints"
 	"dpsgd/cmd/train/internal/shell"
 	"dpsgd/configs"
 	"dpsgd/internal/attack"
+	"dpsgd/internal/books"
 	"dpsgd/internal/run"
 	"dpsgd/internal/selftest"
 	"dpsgd/internal/sweep"
@@ -45,6 +48,7 @@ func TestAuditCommand(t *testing.T) {
 	refused(t, 2, "found --examples 0 and --observations 10, expected", "audit", "digits", "--observations", "10")
 	refused(t, 2, "expected example or person and false for noise on gradients", "audit", "label-digits")
 	refused(t, 2, "found --jobs without --shadows", "audit", "digits", "--jobs", "2")
+	refused(t, 2, "found --data-folder without --shadows", "audit", "digits", "--data-folder", "x")
 	succeed(t, "run", "runs/own-1/config.yaml", "--set", "training.sampling=cyclic", "--set", "privacy.correlation=auto")
 	refused(t, 2, "training.sampling is cyclic, expected poisson (with privacy.correlation none) or full", "audit", "runs/config-1")
 	refused(t, 2, "training.sampling is cyclic", "audit", "fashion-cnn")
@@ -67,18 +71,21 @@ func TestMembershipAuditCommand(t *testing.T) {
 func TestWhatDoesNotHoldIsTold(t *testing.T) {
 	var out bytes.Buffer
 	a := &shell.App{Out: &out, Err: &out}
-	failed := selftest.Check{Name: "gradients", Faults: []string{"layer 2 (faulty)"}, Means: "mend its rule"}
+	failed := selftest.Check{Name: "gradients", Faults: []string{"layer 2 (faulty)"}, Means: "mend its rule", Chance: 1e-9}
 	c := selftestCommand(a, func(_ context.Context, _ *configs.Config, _ int, told func(selftest.Check)) (*selftest.Result, error) {
 		told(failed)
 		return &selftest.Result{Checks: []selftest.Check{failed}}, nil
 	})
 	c.SetArgs(nil)
+	c.SilenceErrors, c.SilenceUsage = true, true
 	same(t, "exit code", fmt.Sprint(a.Fail(c.Execute())), "7")
 	audit := &attack.StepAudit{Outcome: attack.Outcome{Tests: []attack.Tested{{Claim: "one step", Quantity: "ε", Claimed: 1.00001, AtLeast: 2.00009, Falsified: true}}, Falsified: true}}
 	same(t, "exit code", fmt.Sprint(a.Fail(concluded(a, "", printAudit)(audit, nil))), "8")
 	says(t, out.String(), "1.0001", "2.0000 ")
-	for _, err := range []error{sweep.ErrOtherSweep, run.ErrUntrained} {
-		same(t, err.Error(), fmt.Sprint(a.Fail(err)), "5")
+	for err, code := range map[error]int{
+		sweep.ErrOtherSweep: 5, run.ErrUntrained: 5, checkpoints.ErrMoved: 5, checkpoints.ErrNotRegular: 4, checkpoints.ErrNotFinite: 4, checkpoints.ErrUnfinished: 4, accountant.ErrUnreachable: 2, books.ErrSame: 2,
+	} {
+		same(t, err.Error(), a.Fail(err), code)
 	}
-	says(t, out.String(), "FAILED  gradients", "layer 2 (faulty)", "This means: mend its rule", `["gradients"]`, "verdict   CLAIM FALSIFIED", "one step: found ε of at least 2, expected at most 1")
+	says(t, out.String(), "FAILED  gradients", "layer 2 (faulty)", "This means: mend its rule", "; fails by chance at most 1e-09 of the times", `["gradients"]`, "verdict   CLAIM FALSIFIED", "one step: found ε of at least 2, expected at most 1")
 }

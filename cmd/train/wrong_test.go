@@ -114,6 +114,7 @@ func TestWrongInputs(t *testing.T) {
 		{"delta above 1/n", question("--examples", "100", "--batch-size", "10", "--steps", "1", "--delta", "0.01"), shell.ExitUsage, "found --delta 0.01, expected less than 1/examples = 0.01"},
 		{"unknown accountant", question("--sampling-probability", "0.1", "--steps", "1", "--delta", "1e-5", "--accountant", "moments"), shell.ExitUsage, "moments"},
 		{"no noise", []string{"epsilon", "--sampling-probability", "0.1", "--steps", "1", "--delta", "1e-5"}, shell.ExitUsage, "found --noise-multiplier 0, expected a finite number above 0"},
+		{"infinite epsilon", []string{"delta", "--sampling-probability", "0.1", "--steps", "1", "--noise-multiplier", "1", "--epsilon", "inf"}, shell.ExitUsage, "found --epsilon +Inf"},
 		{"infinite noise", []string{"epsilon", "--sampling-probability", "0.1", "--steps", "1", "--delta", "1e-5", "--noise-multiplier", "inf"}, shell.ExitUsage, "found --noise-multiplier +Inf"},
 		{"no epsilon", []string{"calibrate", "--sampling-probability", "0.1", "--steps", "1", "--delta", "1e-5"}, shell.ExitUsage, "found no --epsilon, expected a finite number above 0"},
 		{"epsilon out of reach", []string{"calibrate", "--accountant", "rdp", "--sampling-probability", "1", "--steps", "1000", "--delta", "1e-5", "--epsilon", "1e-12"}, shell.ExitUsage, "target out of reach"},
