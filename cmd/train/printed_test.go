@@ -73,53 +73,38 @@ func TestNumbersStandInTheirPlaces(t *testing.T) {
 	imported := exchange.Imported{Fits: exchange.Fits{Fits: []exchange.Fit{{Parameter: "0.weight", Shape: []int{3, 7}, Tensor: "fc"}, {Parameter: "0.bias", Shape: []int{3}}}, Unused: []string{"head"}, Named: true}, YAML: "model: {}\n"}
 	left := 0.1239
 	runs := []report.Line{{Run: "runs/a", Data: "people", Epsilon: &low, Left: &left, Test: score.Test{TestAccuracy: 0.9}, Status: "done", Problem: "a problem"}, {Run: "runs/s/t", Sweep: "runs/s"}, {Run: "runs/s", Trials: 3, Status: "NOT PRIVATE"}}
-	half, most, third := 0.5, 0.75, 0.3
-	teachers := pate.Result{Status: run.Done, StudentAccuracy: &half, TeacherAccuracy: &most, EpsilonDataDependent: &low, Epsilon: 4.00001, Delta: 1e-6, Queries: 40, Answered: 30, Run: "runs/a", Aggregated: third, Released: true}
+	half, most := 0.5, 0.75
+	teachers := pate.Result{Status: run.Done, StudentAccuracy: &half, TeacherAccuracy: &most, EpsilonDataDependent: &low, Epsilon: 4.00001, Delta: 1e-6, Queries: 40, Answered: 30, Run: "runs/a", Aggregated: 0.3, Released: true}
 	teachers.Claimed.Accountant, teachers.Claimed.Released = "rdp", &account.Answer{Epsilon: 3.00001}
 	interrupted := pate.Result{Status: run.Interrupted, Epsilon: 4, Delta: 1e-6, Queries: 4, Answered: 3, Claimed: teachers.Claimed}
 	answer := trained.Answer{File: "a.csv", Row: 1, Classes: []trained.Share{{Class: "cat", Probability: 0.75}, {Class: "dog", Probability: 0.25}}}
-	var printed bytes.Buffer
-	for _, print := range []func(io.Writer){
-		func(w io.Writer) { printDescription(w, d) },
-		func(w io.Writer) { printPrivacy(w, labels) },
-		func(w io.Writer) { printCost(account.Steps)(w, bounded) },
-		func(w io.Writer) { printCost(account.Delta)(w, shortened) },
-		func(w io.Writer) { printCost(account.Epsilon)(w, stopped) },
-		func(w io.Writer) { printComparison(w, compared) },
-		func(w io.Writer) { printTotals(w, total) },
-		func(w io.Writer) {
-			printMeasures(w, scored.Measures)
-			printClasses(w, scored)
-			printConfusion(w, scored)
-			printExtremes(w, scored.Classes)
-		},
-		func(w io.Writer) { printAudit(w, audited) },
-		func(w io.Writer) { printMembership(w, member) },
-		func(w io.Writer) { printMembership(w, &unpromised) },
-		func(w io.Writer) { printMembershipAudit(w, shadows, "") },
-		func(w io.Writer) { printExtended(w, extended, "") },
-		func(w io.Writer) { printImport(w, imported) },
-		func(w io.Writer) { printRuns(w, t.TempDir(), runs) },
-		func(w io.Writer) {
-			fmt.Fprintln(w, outcome(books.Row{Test: score.Test{TestAccuracy: 0.9}, Answer: exact(1.00001, 2.00001), Seconds: 65, Status: "done"}))
-		},
-		func(w io.Writer) { printPate(w, teachers) },
-		func(w io.Writer) { printPate(w, interrupted) },
-		func(w io.Writer) {
-			print := lines(w, true)
-			tiny.Check(t, errors.Join(text(w)(answer), print(answer), print(answer)))
-		},
-		func(w io.Writer) {
-			(&ordinaryWatcher{Display: shell.Display{W: w}}).Started(sgd.Overview{Run: "runs/a", Private: true, Epsilon: 3, Unit: "labels", Truth: 0.875, ResumedAt: 7})
-		},
-		func(w io.Writer) {
-			server := tiny.Must(web.Listen("0.0.0.0:0", web.PredictionLimits()))(t)
-			defer server.Close()
-			tiny.Check(t, announceURL(&shell.App{Out: io.Discard, Err: w}, "runs/a", server))
-		},
-	} {
-		print(&printed)
-		printed.WriteString("----\n")
-	}
-	same(t, "the output", printed.String(), tiny.Read(t, "testdata/printed.txt"))
+	w := new(bytes.Buffer)
+	printDescription(w, d)
+	printPrivacy(w, labels)
+	printCost(account.Steps)(w, bounded)
+	printCost(account.Delta)(w, shortened)
+	printCost(account.Epsilon)(w, stopped)
+	printComparison(w, compared)
+	printTotals(w, total)
+	printMeasures(w, scored.Measures)
+	printClasses(w, scored)
+	printConfusion(w, scored)
+	printExtremes(w, scored.Classes)
+	printAudit(w, audited)
+	printMembership(w, member)
+	printMembership(w, &unpromised)
+	printMembershipAudit(w, shadows, "")
+	printExtended(w, extended, "")
+	printImport(w, imported)
+	printRuns(w, t.TempDir(), runs)
+	fmt.Fprintln(w, outcome(books.Row{Test: score.Test{TestAccuracy: 0.9}, Answer: exact(1.00001, 2.00001), Seconds: 65, Status: "done"}))
+	printPate(w, teachers)
+	printPate(w, interrupted)
+	print := lines(w, true)
+	tiny.Check(t, errors.Join(text(w)(answer), print(answer), print(answer)))
+	(&ordinaryWatcher{Display: shell.Display{W: w}}).Started(sgd.Overview{Run: "runs/a", Private: true, Epsilon: 3, Unit: "labels", Truth: 0.875, ResumedAt: 7})
+	server := tiny.Must(web.Listen("0.0.0.0:0", web.PredictionLimits()))(t)
+	defer server.Close()
+	tiny.Check(t, announceURL(&shell.App{Out: io.Discard, Err: w}, "runs/a", server))
+	same(t, "the output", w.String(), tiny.Read(t, "testdata/printed.txt"))
 }
