@@ -96,9 +96,13 @@ func TestBackboneIsKnownByItsWeights(t *testing.T) {
 		t.Errorf("a file that changed is read with %v, and described as %q", err, moved.String())
 	}
 	moved.Transform = &Backbone{File: filepath.Join(dir, "b.safetensors"), Network: moved.Transform.(*Backbone).Network, Normalisation: "imagenet"}
+	halved := recipe
+	halved.Transform = &Backbone{File: filepath.Join(dir, "a.safetensors"), Network: recipe.Transform.(*Backbone).Network, Normalisation: "half"}
 	split := &data.Split{Train: noisy(3, shape), Test: noisy(2, shape)}
-	if fingerprintOf(recipe, split) == fingerprintOf(moved, split) {
-		t.Error("features of other weights have the same fingerprint")
+	for _, other := range []Recipe{moved, halved} {
+		if fingerprintOf(recipe, split) == fingerprintOf(other, split) {
+			t.Error("features of other weights or of other pixels have the same fingerprint")
+		}
 	}
 	short := filepath.Join(dir, "short.safetensors")
 	check(t, checkpoints.WriteModel(short, tensors[1:], nil))
@@ -110,6 +114,7 @@ func TestBackboneIsKnownByItsWeights(t *testing.T) {
 		"another file": {func(_ *Recipe, b *Backbone) { b.File = short }, shape, `short.safetensors: found no tensor "conv1.weight", expected one of shape [5 3 3 3]`},
 		"no file":      {func(_ *Recipe, b *Backbone) { b.File = filepath.Join(dir, "none.safetensors") }, shape, "none.safetensors: no such file"},
 		"none named":   {func(_ *Recipe, b *Backbone) { b.File = "" }, shape, `found the file "" and the network "small", expected a .safetensors file in features.file`},
+		"too many":     {func(_ *Recipe, b *Backbone) { b.Normalisation = "none" }, size(9, 8, 4), "found pictures of 4 channels"},
 		"grey":         {func(*Recipe, *Backbone) {}, size(9, 8, 1), "found pictures of 1 channels for the normalisation imagenet, expected 3"},
 		"encoder":      {func(r *Recipe, _ *Backbone) { r.Encoder = 0.5 }, shape, "found features.encoder 0.5 beside the features of a model"},
 		"no last layer": {func(_ *Recipe, b *Backbone) {
@@ -138,7 +143,7 @@ func TestRowsOfAModelAreKept(t *testing.T) {
 	q := Request{Cache: t.TempDir(), Pool: pool, Computed: func(int, int) { computed++ }}
 	first := must(Compute(recipe, split, q))
 	for i := range last.Len() {
-		if !slices.Equal(first.Train.(*data.Features).Halves(block+i), first.Test.(*data.Features).Halves(i)) {
+		if !slices.Equal(first.Train.(*data.Features).Halves(block+i), first.Test.(*data.Features).Halves(i)) || first.Train.Label(block+i) != split.Train.Label(block+i) {
 			t.Errorf("row %d is not that of its picture alone", block+i)
 		}
 	}

@@ -123,7 +123,7 @@ func TestForeignFiles(t *testing.T) {
 		path string
 		of   fingerprint
 		want error
-	}{{path + "x", somebody, fs.ErrNotExist}, {filepath.Dir(path), somebody, errStale}, {path, fingerprint{4}, errStale}} {
+	}{{path + "x", somebody, fs.ErrNotExist}, {filepath.Dir(path), somebody, errStale}, {path, fingerprint{1, 2, 3, 31: 1}, errStale}} {
 		if _, err := openRows(c.path, c.of); !errors.Is(err, c.want) {
 			t.Errorf("%s of %x: found %v, expected %v", c.path, c.of[:1], err, c.want)
 		}

@@ -40,10 +40,7 @@ func TestNumbersStandInTheirPlaces(t *testing.T) {
 	}
 	d := &train.Description{
 		Data: setup.Outline{Name: "people", Examples: 9000, Shape: data.Row(7), Classes: 3}, Parameters: 24, Frozen: 2000, Trained: "trained: 0", MultiplyAdds: 21,
-		Layers:  []model.LayerInfo{{Name: "0", Kind: "linear", Output: []int{3}, Parameters: 24, MultiplyAdds: 21}},
-		Engines: []gradients.Assignment{{Parameter: "0.weight", Engine: perexample.Materialise}, {Parameter: "0.bias"}},
-		Curve:   []account.Point{{Steps: 10, Epsilon: 0.12301}}, CurveRDP: []account.Point{{Steps: 10, Epsilon: 0.45601}},
-		Memory: setup.Memory{Graph: 5 << 20, Parameters: 2 << 20, Examples: 1 << 20, Program: 40 << 20},
+		Layers: []model.LayerInfo{{Name: "0", Kind: "linear", Output: []int{3}, Parameters: 24, MultiplyAdds: 21}}, Engines: []gradients.Assignment{{Parameter: "0.weight", Engine: perexample.Materialise}, {Parameter: "0.bias"}}, Curve: []account.Point{{Steps: 10, Epsilon: 0.12301}}, CurveRDP: []account.Point{{Steps: 10, Epsilon: 0.45601}}, Memory: setup.Memory{Graph: 5 << 20, Parameters: 2 << 20, Examples: 1 << 20, Program: 40 << 20},
 		Privacy: train.Privacy{Unit: "all records of one person", Records: 150, NoiseMultiplier: 1.5, ClipNorm: 0.25, Clipping: "flat", Sampling: "Poisson", SamplingProbability: 0.02,
 			ExpectedBatchSize: 3, PlannedSteps: 400, Steps: 300, Answer: exact(2.34501, 3.21001), TargetEpsilon: 2.5, Relation: "zero-out",
 			Fallbacks: []account.Fallback{{Asked: "the noise", Accountant: "exact", Refusal: "no", Answer: "2"}}, Correlation: &train.Correlation{Bands: 4, Error: 0.75, Bytes: 3 << 20}},
@@ -52,7 +49,7 @@ func TestNumbersStandInTheirPlaces(t *testing.T) {
 	releases, steps, made := 30, 1000, 12
 	bounded, shortened := account.Cost{Epsilon: 2.00001, Delta: 1e-5, Steps: &steps, TargetEpsilon: 3, Capped: true, Releases: &releases, Run: "runs/a"}, account.Cost{Epsilon: 1.5, Delta: 1.23451e-5, Bracketed: true, Lower: 1.2e-5, Upper: 1.3e-5, Run: "runs/a", Releases: &releases}
 	stopped := account.Cost{Epsilon: 2, Delta: 1e-5, Run: "runs/a", Releases: &releases, TargetEpsilon: 3, Made: &account.Cost{Epsilon: 1.00001, Releases: &made}}
-	low, estimate := 1.234567890123, 1.30001
+	low, estimate, left, half, most := 1.234567890123, 1.30001, 0.1239, 0.5, 0.75
 	compared := &account.Comparison{Delta: 1e-5, Subject: account.Subject{Relation: "zero-out", GroupSize: 2, SamplingProbability: 0.01, NoiseMultiplier: 4, Releases: 1000},
 		Accountants: []account.Compared{{Accountant: "exact", Epsilon: &estimate, Lower: &low, Seconds: 0.002}, {Accountant: "gdp", Epsilon: &estimate, Estimate: true}, {Accountant: "rdp", Error: "accountant: unsupported: no"}}}
 	total := books.Totals{Ledger: "datasets.jsonl", Datasets: []books.Total{{Data: checkpoints.Data{Name: "people", Examples: 9000, Shape: "7 columns", Classes: 3}, Releases: 50, Answer: exact(4.00001, 5.00001), Fixed: exact(3.00001, 3.50001),
@@ -66,14 +63,10 @@ func TestNumbersStandInTheirPlaces(t *testing.T) {
 	}
 	member := &attack.Membership{Attack: "loss", Run: "runs/a", Training: 120, Test: 20, AUC: 0.5123, Low: 0.41, High: 0.61, EpsilonAtLeast: 0.1239, EpsilonAtMost: 5.00001, Delta: 1e-5, Guesses: 30, Right: 20,
 		Operating: []attack.Operating{noticed(0.001), noticed(0.01), noticed(0.1)}}
-	unpromised := *member
-	unpromised.EpsilonAtMost = 0
 	shadows := &attack.ShadowAudit{Outcome: audited.Outcome, Shadows: 16, Examples: 140, Attacks: []*attack.Membership{member}}
 	extended := train.Extended{Run: "runs/a", Extension: folder.Extension{Step: 10, From: folder.Terms{Steps: 20, Epsilon: 2}, To: folder.Terms{Steps: 30, Epsilon: 3}}, Answer: exact(2.90001, 9), SpentEpsilon: 1.00001}
 	imported := exchange.Imported{Fits: exchange.Fits{Fits: []exchange.Fit{{Parameter: "0.weight", Shape: []int{3, 7}, Tensor: "fc"}, {Parameter: "0.bias", Shape: []int{3}}}, Unused: []string{"head"}, Named: true}, YAML: "model: {}\n"}
-	left := 0.1239
 	runs := []report.Line{{Run: "runs/a", Data: "people", Epsilon: &low, Left: &left, Test: score.Test{TestAccuracy: 0.9}, Status: "done", Problem: "a problem"}, {Run: "runs/s/t", Sweep: "runs/s"}, {Run: "runs/s", Trials: 3, Status: "NOT PRIVATE"}}
-	half, most := 0.5, 0.75
 	teachers := pate.Result{Status: run.Done, StudentAccuracy: &half, TeacherAccuracy: &most, EpsilonDataDependent: &low, Epsilon: 4.00001, Delta: 1e-6, Queries: 40, Answered: 30, Run: "runs/a", Aggregated: 0.3, Released: true}
 	teachers.Claimed.Accountant, teachers.Claimed.Released = "rdp", &account.Answer{Epsilon: 3.00001}
 	interrupted := pate.Result{Status: run.Interrupted, Epsilon: 4, Delta: 1e-6, Queries: 4, Answered: 3, Claimed: teachers.Claimed}
@@ -92,7 +85,6 @@ func TestNumbersStandInTheirPlaces(t *testing.T) {
 	printExtremes(w, scored.Classes)
 	printAudit(w, audited)
 	printMembership(w, member)
-	printMembership(w, &unpromised)
 	printMembershipAudit(w, shadows, "")
 	printExtended(w, extended, "")
 	printImport(w, imported)
