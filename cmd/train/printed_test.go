@@ -13,7 +13,6 @@ import (
 	"dpsgd/internal/account"
 	"dpsgd/internal/attack"
 	"dpsgd/internal/books"
-	"dpsgd/internal/exchange"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/gradients"
 	"dpsgd/internal/pate"
@@ -41,9 +40,7 @@ func TestNumbersStandInTheirPlaces(t *testing.T) {
 	d := &train.Description{
 		Data: setup.Outline{Name: "people", Examples: 9000, Shape: data.Row(7), Classes: 3}, Parameters: 24, Frozen: 2000, Trained: "trained: 0", MultiplyAdds: 21,
 		Layers: []model.LayerInfo{{Name: "0", Kind: "linear", Output: []int{3}, Parameters: 24, MultiplyAdds: 21}}, Engines: []gradients.Assignment{{Parameter: "0.weight", Engine: perexample.Materialise}, {Parameter: "0.bias"}}, Curve: []account.Point{{Steps: 10, Epsilon: 0.12301}}, CurveRDP: []account.Point{{Steps: 10, Epsilon: 0.45601}}, Memory: setup.Memory{Graph: 5 << 20, Parameters: 2 << 20, Examples: 1 << 20, Program: 40 << 20},
-		Privacy: train.Privacy{Unit: "all records of one person", Records: 150, NoiseMultiplier: 1.5, ClipNorm: 0.25, Clipping: "flat", Sampling: "Poisson", SamplingProbability: 0.02,
-			ExpectedBatchSize: 3, PlannedSteps: 400, Steps: 300, Answer: exact(2.34501, 3.21001), TargetEpsilon: 2.5, Relation: "zero-out",
-			Fallbacks: []account.Fallback{{Asked: "the noise", Accountant: "exact", Refusal: "no", Answer: "2"}}, Correlation: &train.Correlation{Bands: 4, Error: 0.75, Bytes: 3 << 20}},
+		Privacy: train.Privacy{Unit: "all records of one person", Records: 150, NoiseMultiplier: 1.5, ClipNorm: 0.25, Clipping: "flat", Sampling: "Poisson", SamplingProbability: 0.02, ExpectedBatchSize: 3, PlannedSteps: 400, Steps: 300, Answer: exact(2.34501, 3.21001), TargetEpsilon: 2.5, Relation: "zero-out", Fallbacks: []account.Fallback{{Asked: "the noise", Accountant: "exact", Refusal: "no", Answer: "2"}}, Correlation: &train.Correlation{Bands: 4, Error: 0.75, Bytes: 3 << 20}},
 	}
 	labels := &train.Description{Privacy: train.Privacy{Unit: "the label of one person", ExpectedBatchSize: 30, PlannedSteps: 40, Answer: account.Answer{Epsilon: 1.0001, Delta: 1e-7, Accountant: "rdp"}}}
 	releases, steps, made := 30, 1000, 12
@@ -58,14 +55,11 @@ func TestNumbersStandInTheirPlaces(t *testing.T) {
 		Classes: []score.Class{{Name: "cat", Share: share(0.5, 0.35, 0.65)}, {Name: "dog", Share: share(1, 0.91, 1)}, {Name: "none"}}}
 	audited := &attack.StepAudit{Outcome: attack.Outcome{Name: "people", Confidence: 0.95, Delta: 1e-5, Falsified: true, Tests: []attack.Tested{{Claim: "a step", Quantity: "ε", Claimed: 0.12341, AtLeast: 0.05679}, {Claim: "sampling", Quantity: "q", Claimed: 0.02, AtLeast: 0.03, Falsified: true}}},
 		Observed: 20_000, RunClaimed: 2.00001, RunAtLeast: 0.1239, Untested: "a test: why"}
-	noticed := func(rate float64) attack.Operating {
-		return attack.Operating{Rate: rate, TruePositive: share(3*rate, rate, 5*rate), TrueNegative: share(2*rate, 0, 4*rate), Allowed: 0.25}
-	}
+	noticed := attack.Operating{Rate: 0.01, TruePositive: share(0.03, 0.01, 0.05), TrueNegative: share(0.02, 0, 0.04), Allowed: 0.25}
 	member := &attack.Membership{Attack: "loss", Run: "runs/a", Training: 120, Test: 20, AUC: 0.5123, Low: 0.41, High: 0.61, EpsilonAtLeast: 0.1239, EpsilonAtMost: 5.00001, Delta: 1e-5, Guesses: 30, Right: 20,
-		Operating: []attack.Operating{noticed(0.001), noticed(0.01), noticed(0.1)}}
+		Operating: []attack.Operating{noticed, noticed, noticed}}
 	shadows := &attack.ShadowAudit{Outcome: audited.Outcome, Shadows: 16, Examples: 140, Attacks: []*attack.Membership{member}}
 	extended := train.Extended{Run: "runs/a", Extension: folder.Extension{Step: 10, From: folder.Terms{Steps: 20, Epsilon: 2}, To: folder.Terms{Steps: 30, Epsilon: 3}}, Answer: exact(2.90001, 9), SpentEpsilon: 1.00001}
-	imported := exchange.Imported{Fits: exchange.Fits{Fits: []exchange.Fit{{Parameter: "0.weight", Shape: []int{3, 7}, Tensor: "fc"}, {Parameter: "0.bias", Shape: []int{3}}}, Unused: []string{"head"}, Named: true}, YAML: "model: {}\n"}
 	runs := []report.Line{{Run: "runs/a", Data: "people", Epsilon: &low, Left: &left, Test: score.Test{TestAccuracy: 0.9}, Status: "done", Problem: "a problem"}, {Run: "runs/s/t", Sweep: "runs/s"}, {Run: "runs/s", Trials: 3, Status: "NOT PRIVATE"}}
 	teachers := pate.Result{Status: run.Done, StudentAccuracy: &half, TeacherAccuracy: &most, EpsilonDataDependent: &low, Epsilon: 4.00001, Delta: 1e-6, Queries: 40, Answered: 30, Run: "runs/a", Aggregated: 0.3, Released: true}
 	teachers.Claimed.Accountant, teachers.Claimed.Released = "rdp", &account.Answer{Epsilon: 3.00001}
@@ -87,7 +81,6 @@ func TestNumbersStandInTheirPlaces(t *testing.T) {
 	printMembership(w, member)
 	printMembershipAudit(w, shadows, "")
 	printExtended(w, extended, "")
-	printImport(w, imported)
 	printRuns(w, t.TempDir(), runs)
 	fmt.Fprintln(w, outcome(books.Row{Test: score.Test{TestAccuracy: 0.9}, Answer: exact(1.00001, 2.00001), Seconds: 65, Status: "done"}))
 	printPate(w, teachers)
