@@ -38,8 +38,7 @@ func ask(a *shell.App, c *cobra.Command, q *question, args []string) error {
 		return err
 	}
 	cost, err := new(account.Answerer).Answer(asked)
-	// The budget of a run is about its own question, not about another δ, relation or group.
-	if q.unknown == account.Epsilon && asked.Run != "" && shell.GivenFlag(c, func(name string) bool { return name != "json" }) == "" {
+	if q.unknown == account.Epsilon && asked.Run != "" && shell.GivenFlag(c, func(name string) bool { return name != "json" }) == "" { // the budget is about no other δ
 		cost.TargetEpsilon = asked.Epsilon
 	}
 	return shell.Show(a, printCost(q.unknown))(cost, unanswered(err))

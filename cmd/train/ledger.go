@@ -177,17 +177,16 @@ is wrong is damage. With --witness, the ledger has to begin with what a signed h
   train ledger verify --runs-dir runs --head 5f0c9a7e3b1d48f2a6c4e8d07b9135ac`,
 		Args: shell.None,
 		RunE: func(c *cobra.Command, _ []string) error {
-			given := c.Flags().Changed
-			if given("head") {
+			if c.Flags().Changed("head") {
 				if digits, err := hex.DecodeString(head); err != nil || len(digits) != 16 {
 					return shell.Usagef("found --head %q, expected the 32 hexadecimal digits that `train ledger show` prints", head)
 				}
 			}
-			if given("witness") != given("witness-key") {
+			if c.Flags().Changed("witness") != c.Flags().Changed("witness-key") {
 				return shell.Usagef("found one of --witness and --witness-key, expected both or neither")
 			}
 			var seen []books.Head
-			if given("witness") {
+			if c.Flags().Changed("witness") {
 				h, err := books.OpenWitness(witness, witnessKey)
 				if err != nil {
 					return err

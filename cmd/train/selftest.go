@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// selftestCommand returns `train selftest`, whose checks run makes.
 func selftestCommand(a *shell.App, run func(context.Context, *configs.Config, int, func(selftest.Check)) (*selftest.Result, error)) *cobra.Command {
 	var set []string
 	var examples int
