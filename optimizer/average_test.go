@@ -12,7 +12,7 @@ import (
 )
 
 // averages are all averages, set in several ways; every one passes the contract.
-var averages = []Average{&NoAverage{}, &EMA{}, &EMA{Decay: 0.7}, &EMA{Decay: 0.9999}, &Tail{Fraction: 0.5}, &Tail{Fraction: 0.3}, &Tail{Fraction: 1}, &Tail{Fraction: 1e-9}}
+var averages = []Average{&NoAverage{}, &EMA{}, &EMA{Decay: 0.7}, &EMA{Decay: 0.9999}, &Tail{Fraction: 0.5}, &Tail{Fraction: 0.33}, &Tail{Fraction: 1}, &Tail{Fraction: 1e-9}}
 
 // referenceMean is the mean of path[1], …, path[t], the parameters after each step, written out as
 // a sum with a weight for each of them.
