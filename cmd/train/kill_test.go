@@ -271,4 +271,8 @@ func TestInterruptedSweepSaysHowToGoOn(t *testing.T) {
 	if code != 130 || !strings.Contains(out, "stopped and saved with 0 of 2 trials finished; go on with `train sweep grid.yaml`") {
 		t.Errorf("found exit code %d\n%s", code, out)
 	}
+	code, out = signalled(t, os.Interrupt, func() bool { return entries("runs/grid/seed=2") >= 10 }, "sweep", "grid.yaml", "--trial", "2")
+	if code != 130 || !strings.Contains(out, "0 of the 1 trials of this task have a result; go on with the same command") {
+		t.Errorf("a task: found exit code %d\n%s", code, out)
+	}
 }
