@@ -320,8 +320,13 @@ func TestGoesOnAfterAKill(t *testing.T) {
 			if !(*result.StudentAccuracy > 0.5) {
 				t.Errorf("student accuracy %v", *result.StudentAccuracy)
 			}
-			if last := reopen(t, again, o); slices.Contains(last.ballots, nil) || len(last.answers.asked) != result.Queries {
+			last := reopen(t, again, o)
+			if slices.Contains(last.ballots, nil) || len(last.answers.asked) != result.Queries {
 				t.Errorf("%d of %d questions are read again, and the ballots %v", len(last.answers.asked), result.Queries, last.ballots)
+			}
+			metrics, words := tiny.Read(t, last.Path(folder.Metrics)), tiny.Read(t, last.Path(folder.Statement))
+			if end := fit(t, last); *end.StudentAccuracy != *result.StudentAccuracy || *end.EpsilonDataDependent != *result.EpsilonDataDependent || tiny.Read(t, last.Path(folder.Metrics)) != metrics || tiny.Read(t, last.Path(folder.Statement)) != words {
+				t.Errorf("a finished run ends with %+v and other files, expected %+v and the same", end, result)
 			}
 		})
 	}

@@ -89,8 +89,10 @@ func (r *Run) Finish(status run.Status) error {
 	if r.mean != nil {
 		beside = append(beside, checkpoints.Tensor{Name: trained.MeanOfFeatures, Shape: []int{len(r.mean)}, Data: r.mean})
 	}
-	if err := r.WriteModel(r.student.model, r.student.pool, r.student.begin, nil, beside...); err != nil {
-		return err
+	if r.student != nil { // or it was written before
+		if err := r.WriteModel(r.student.model, r.student.pool, r.student.begin, nil, beside...); err != nil {
+			return err
+		}
 	}
 	if r.Result.Together, err = r.Books.Together(); err != nil {
 		return err

@@ -2,22 +2,30 @@ package pate
 
 import (
 	"context"
+	"errors"
 	"math"
 	"slices"
 
 	"dpsgd/data"
+	"dpsgd/internal/folder"
 	"dpsgd/internal/gradients"
 	"dpsgd/internal/kernel"
 	"dpsgd/internal/run"
 	"dpsgd/internal/setup"
 	"dpsgd/internal/sgd"
+	"dpsgd/internal/statement"
 	"dpsgd/model"
 )
 
 // study trains the student: first on the answers and what the graph makes of them for other
 // pictures, then, in each round of self-training, on the pictures whose labels it predicts itself.
-// It sees public pictures and answers alone.
+// It sees public pictures and answers alone. A student that has a statement stays as it is.
 func (r *Run) study(ctx context.Context) error {
+	lines, damaged := run.ReadMetrics(r.Dir)
+	if s, err := statement.Read(r.Dir); errors.Join(err, damaged) == nil && s.LedgerHead == r.Books.Hash() && len(lines) > 0 && folder.HoldsAny(r.Dir, folder.Model) {
+		r.evaluation.Test, r.learnt = lines[len(lines)-1].Test, true
+		return nil
+	}
 	r.OpenMetrics() // at step 0: a student that was stopped learns from the beginning, and its last lines count
 	n, err := newNetwork(r.Plan, r.Source.Shape, r.Source.Classes, r.pool, r.pool, r.rest, r.Pool)
 	if err != nil {
