@@ -122,7 +122,7 @@ func printBeside(w io.Writer, uncollected, gone []string) {
 		shell.Prosef(w, "not in the head: %s runs, until `train sweep FILE --collect`", shell.Count(len(uncollected)))
 	}
 	if len(gone) > 0 {
-		shell.Prosef(w, "WARNING: found no folder of %s; what was released there counts", strings.Join(gone, ", "))
+		shell.Prosef(w, "WARNING: deleted or moved away: %s; what was released there counts", strings.Join(gone, ", "))
 	}
 }
 

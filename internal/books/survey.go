@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 
@@ -18,14 +19,14 @@ type survey struct {
 	// baselines are runs that are NOT PRIVATE and so have no ledger.
 	baselines []string
 	members   []checkpoints.Member // registered or not, as the longest of their ledgers knows them
-	found     map[string]bool      // the runs that have a folder, by their identifiers
+	found     map[string]string    // the folders of runs, by the identifiers of these
 	problems  []error              // in the order in which they were found
 }
 
 // surveyRuns reads all runs and sweeps of a folder. It changes nothing, so runs may be going on.
 // What is wrong with one run is a problem of the survey, not its end.
 func surveyRuns(dir string) (*survey, error) {
-	s := &survey{found: map[string]bool{}}
+	s := &survey{found: map[string]string{}}
 	var err error
 	if s.folders, s.info, err = readFolder(dir); err != nil {
 		return nil, err
@@ -77,7 +78,7 @@ func (s *survey) run(dir string) error {
 	case warning != "":
 		return fmt.Errorf("train: %s: %w", warning, checkpoints.ErrRollback)
 	}
-	s.found[found.Run] = true
+	s.found[found.Run] = dir
 	if i := slices.IndexFunc(s.members, func(m checkpoints.Member) bool { return m.Run == found.Run }); i >= 0 {
 		s.members[i] = *found
 		return nil
@@ -112,10 +113,12 @@ func (s *survey) sweep(dir string) error {
 }
 
 // gone lists the runs and trials that released something, as the ledger of the data knows, and have
-// no folder below this one: deleted, or moved out of it.
+// no folder below this one: deleted, or moved out of it. Another run may have its name by now.
 func (s *survey) gone() (paths []string) {
+	dirs := slices.Collect(maps.Values(s.found))
 	for _, m := range s.info.Members {
-		if m.Entries > 0 && !s.found[m.Run] && !there(filepath.Join(s.info.dir, filepath.FromSlash(m.Path))) {
+		dir := filepath.Join(s.info.dir, filepath.FromSlash(m.Path))
+		if m.Entries > 0 && s.found[m.Run] == "" && (!there(dir) || slices.Contains(dirs, dir)) {
 			paths = append(paths, m.Path)
 		}
 	}

@@ -115,7 +115,7 @@ func describe(l books.Listed) Line {
 		}
 		problem = errors.Join(problem, err)
 	}
-	if _, err := os.Stat(l.Dir); errors.Is(err, os.ErrNotExist) {
+	if _, err := os.Stat(l.Dir); l.Gone() || errors.Is(err, os.ErrNotExist) {
 		r.Status, r.Problem = Gone, oneLine(problem)
 		return r
 	}

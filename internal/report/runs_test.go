@@ -5,6 +5,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -67,6 +68,21 @@ func TestListHasEveryRun(t *testing.T) {
 	}
 	if len(statuses) > 0 {
 		t.Errorf("nothing is said of %v", statuses)
+	}
+}
+
+// A run that was deleted is gone also where another one has its name now.
+func TestNameThatIsUsedAgain(t *testing.T) {
+	o := tinyrun.Options(t)
+	tiny.Check(t, os.RemoveAll(tinyrun.Train(t, o, "run.name=x").Run))
+	tinyrun.Train(t, o, "run.name=x")
+	list := tiny.Must(Lines(o.RunsDir))(t)
+	if len(list) != 2 || list[0].Status != "done" || list[1].Status != Gone || !list[1].Test.None() {
+		t.Errorf("found %+v, expected a run that is done and one that is gone", list)
+	}
+	shown, check := tiny.Must(books.Show(o.RunsDir))(t), tiny.Must(books.Verify(o.RunsDir, ""))(t)
+	if !slices.Equal(shown.Gone, []string{"x"}) || !slices.Equal(check.Gone, []string{"x"}) {
+		t.Errorf("gone are %v and %v, expected x", shown.Gone, check.Gone)
 	}
 }
 
