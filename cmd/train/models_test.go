@@ -13,6 +13,7 @@ import (
 
 	"dpsgd/cmd/train/internal/shell"
 	"dpsgd/internal/tiny"
+	"dpsgd/internal/tiny/tinyrun"
 )
 
 // trainedRun trains on own pictures and returns their folder; the run is runs/own-1.
@@ -58,6 +59,14 @@ func TestPredict(t *testing.T) {
 	if out := succeed(t, "predict", "runs/own-1", one); !strings.HasPrefix(out, one+"  up ") || strings.Count(out, "%") != 2 {
 		t.Errorf("found %q, expected the classes of one picture", out)
 	}
+}
+
+// Texts are numbered as such: their lines may have empty ones between them.
+func TestPredictTexts(t *testing.T) {
+	run := tinyrun.OnTexts(t)
+	file := filepath.Join(t.TempDir(), "new.txt")
+	tiny.Write(t, file, "Ann\n\n\nBob\n")
+	says(t, succeed(t, "predict", run, file), file+" example 1  ", file+" example 2  ")
 }
 
 // What is exported, described and imported again.

@@ -26,7 +26,8 @@ func predictCommand(a *shell.App) *cobra.Command {
 
 Pictures are resized and turned into what the network sees exactly as the training pictures were. Of a folder,
 all pictures in it and below it are predicted. A run on a table takes .csv files with its columns, and a run on
-texts .txt files with a text in each line, .csv, .jsonl or .parquet files. The data of the run are not needed.
+texts .txt files with a text in each line, .csv, .jsonl or .parquet files. Rows and texts are numbered from 1,
+without empty lines. The data of the run are not needed.
 
 With --json there is one object on a line for each picture: file, class, probability, classes.`,
 		Example: `  train predict runs/digits-1 picture.png
@@ -88,7 +89,7 @@ func text(w io.Writer) func(trained.Answer) error {
 		var b bytes.Buffer
 		b.WriteString(answer.File)
 		if answer.Row > 0 {
-			fmt.Fprintf(&b, " row %d", answer.Row)
+			fmt.Fprintf(&b, " example %d", answer.Row)
 		}
 		if answer.Number != nil {
 			fmt.Fprintf(&b, "  %.6g", *answer.Number)

@@ -19,7 +19,7 @@ var ErrInput = errors.New("predict")
 // Answer is a model's prediction for one example.
 type Answer struct {
 	File        string   `json:"file"`
-	Row         int      `json:"row,omitempty"`         // of a table, from 1; 0 for pictures
+	Row         int      `json:"row,omitempty"`         // of those of the file, from 1; 0 for pictures
 	Class       string   `json:"class,omitempty"`       // the most probable one; "" where a number is predicted
 	Probability float64  `json:"probability,omitempty"` // of the class
 	Classes     []Share  `json:"classes,omitempty"`     // the most probable first; of labels each by itself
