@@ -155,7 +155,7 @@ func aboutFolders(folder string) (preset string, changes []change, err error) {
 		return "", nil, fmt.Errorf("%w: %w", errAnswer, err)
 	}
 	var classes []string
-	texts := 0
+	texts, others := 0, 0
 	for _, e := range entries {
 		if info, err := os.Stat(filepath.Join(train, e.Name())); err == nil && info.IsDir() && !strings.HasPrefix(e.Name(), ".") {
 			classes = append(classes, e.Name())
@@ -166,6 +166,8 @@ func aboutFolders(folder string) (preset string, changes []change, err error) {
 			for _, f := range files {
 				if strings.EqualFold(filepath.Ext(f.Name()), ".txt") {
 					texts++
+				} else if !strings.HasPrefix(f.Name(), ".") {
+					others++
 				}
 			}
 		}
@@ -174,7 +176,7 @@ func aboutFolders(folder string) (preset string, changes []change, err error) {
 		return "", nil, fmt.Errorf("%w: found %d folders in %s, expected one for each class, at least 2", errAnswer, len(classes), train)
 	}
 	preset, kind, n := "text-lstm", "text", texts
-	if texts == 0 {
+	if texts <= others {
 		preset, kind = "own-pictures", "folder"
 		if n, err = data.Count(data.Spec{Folder: folder, Classes: classes}, "train"); err != nil {
 			return "", nil, err

@@ -47,7 +47,7 @@ func TestNamedData(t *testing.T) {
 
 // Pictures have the classes of their folders and a δ below one in their number.
 func TestPictures(t *testing.T) {
-	files := map[string]string{"train/.hidden/x.png": "", "train/notes.txt": ""}
+	files := map[string]string{"train/.hidden/x.png": "", "train/notes.txt": "", "train/yes/notes.txt": ""}
 	for i := range 120 {
 		files[fmt.Sprintf("train/yes/%d.png", i)], files[fmt.Sprintf("train/a b/%d.png", i)] = "", ""
 	}
@@ -90,7 +90,7 @@ func TestTexts(t *testing.T) {
 		"two columns":        {map[string]string{"train.csv": "sex,Text\nf,secret\n"}, "Text", "sex", "no,yes", 3},
 		"a column named":     {map[string]string{"train.csv": "id,stars,Review\n1,5,secret\n"}, "Review", "id", "no,yes", 3},
 		"lines":              {map[string]string{"train.jsonl": "secret"}, "", "", "no,yes", 3},
-		"folders":            {map[string]string{"train/bad/1.txt": "secret", "train/good/1.txt": ""}, "", "", "bad,good", 1},
+		"folders":            {map[string]string{"train/bad/1.txt": "secret", "train/good/1.txt": "", "train/good/.x": "", "train/good/.y": ""}, "", "", "bad,good", 1},
 	} {
 		dir, mark := folderOf(t, c.files), ""
 		if strings.HasSuffix(name, ", said") {
