@@ -37,7 +37,7 @@ func TestBadFiles(t *testing.T) {
 
 // Sources that would be no text files of their own.
 func TestBadSources(t *testing.T) {
-	longer := "data: {folder: pictures, size: 28, channels: 1, classes: [" // once it is written in full
+	longer := "data: {table: x, label: l, classes: [a, b], mean: [0], std: [1], columns: [" // once it is written in full
 	for i := range 1000 {
 		longer += fmt.Sprintf("a%059d,\n", i)
 	}

@@ -104,7 +104,7 @@ func fieldsOf(policies setting.Kinds[clip.Scheme], rules setting.Kinds[optimizer
 			"A folder with vectors of features that a public model computed, one per example: <vectors>/train.npy and train-labels.npy, test.npy and test-labels.npy, or train.safetensors and test.safetensors with the tensors features and labels, or .csv or .parquet files of which one column, data.label, holds the class by name or number and all others the vector; there, labels may also stand in train-labels.npy and test-labels.npy. Each vector is scaled to length 1."),
 		row("data.text", folder, nil,
 			"A folder with texts: <text>/train.csv and test.csv, or .parquet, or .jsonl with a JSON object in each line, in which one column or key holds the text and another one its class, by name or number; or a folder for each class, <text>/train/<class>/*.txt. The network sees the bytes of each text, or the tokens of data.tokenizer."),
-		row("data.classes", byExamples{listOf[string]{of: className, min: 2, max: 1000, what: "names", distinct: true}, listOf[string]{of: labelValue, min: 2, max: 256, what: "names", distinct: true}}, withOwnData,
+		row("data.classes", byExamples{listOf[string]{of: className, min: 2, max: 256, what: "names", distinct: true}, listOf[string]{of: labelValue, min: 2, max: 256, what: "names", distinct: true}}, withOwnData,
 			"The names of the class folders or of the classes in tar files, the values of the label column, or what the labels 0, 1, … of vectors mean; declared here because the list must not depend on the examples."),
 		row("data.column", columnName, withText,
 			"The column or key with the text; where there are two and none is named, the first one."),

@@ -292,7 +292,7 @@ func TestBadOverrides(t *testing.T) {
 		{"run.name=2024", `--set run.name: found 2024, expected a name of 1 to 64 letters, digits, '.', '_' and '-' that begins with a letter, a digit or '_', or "" (put it in quotes if it is meant as text)`},
 		{"optimizer.beta1=0.5", "--set optimizer.beta1: found without effect, expected it only with {only optimizer.beta1}"},
 		{"model.layers=[linear: {out_features: 0}]", "--set model.layers: model.layers[0].linear.out_features: found 0, expected a whole number from 1 to 1048576, or classes"},
-		{"data.folder=pictures", `test.yaml:1:1: data.classes: found nothing, expected a list of 2 to 1000 names, each the name of a folder, because data.folder is given
+		{"data.folder=pictures", `test.yaml:1:1: data.classes: found nothing, expected a list of 2 to 256 names, each the name of a folder, because data.folder is given
 test.yaml:1:1: data.size: found nothing, expected a whole number from 1 to 1024, or [height, width], because data.folder is given
 test.yaml:1:1: data.channels: found nothing, expected 1 or 3, because data.folder is given`},
 		{"data.name=cifar10", "--set data.name: found cifar10, expected one of {data.name} (did you mean cifar-10?)"},
