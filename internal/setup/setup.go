@@ -33,6 +33,14 @@ func CheckDelta(delta float64, n int, records string) error {
 	return Misfit("privacy.delta", "is %g, expected less than 1/n = %.3g for n = %d %s", delta, 1/float64(n), n, records)
 }
 
+// CheckWarmup refuses a learning rate that has not reached its peak when all steps are taken.
+func CheckWarmup(c *configs.Config, steps int) error {
+	if warmup := c.Optimizer.Schedule.WarmupSteps; warmup >= steps {
+		return Misfit("optimizer.schedule.warmup_steps", "is %d, expected less than the number of steps, %d", warmup, steps)
+	}
+	return nil
+}
+
 // SeesFeatures reports whether the network sees [data.Features], which the program or another one
 // computed.
 func SeesFeatures(c *configs.Config) bool { return c.Features.Any() || c.Data.Vectors != "" }

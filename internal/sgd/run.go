@@ -101,6 +101,9 @@ func (r *Run) compile() (err error) {
 			return err
 		}
 	}
+	if err := setup.CheckWarmup(c, r.steps); err != nil {
+		return err
+	}
 	r.Schedule = setup.Schedule(c, r.steps)
 	if c.Privacy.None {
 		// Its learning rate is meant for gradients that are clipped to a length of clip_norm. Of

@@ -96,6 +96,9 @@ func newPlan(c *configs.Config, n int, o Options, past *past, pool *kernel.Pool)
 		SamplingProbability: batch / float64(n),
 		accounts:            a,
 	}
+	if err := setup.CheckWarmup(c, p.Steps); err != nil {
+		return nil, err
+	}
 	if p.Policy, err = clip.NewScheduled(c.Privacy.Clipping, c.Privacy.ClipNorm, c.Privacy.ClipSchedule, p.Steps); err != nil {
 		return nil, err
 	}
@@ -123,10 +126,13 @@ func newPlan(c *configs.Config, n int, o Options, past *past, pool *kernel.Pool)
 			}
 		}
 	}
-	if p.Mechanism, err = noiseOf(c).Mechanism(c.Privacy.NoiseSchedule, first, p.Steps, pool); err != nil {
-		return nil, err
+	if p.Mechanism, err = noiseOf(c).Mechanism(c.Privacy.NoiseSchedule, first, p.Steps, pool); err == nil {
+		err = p.correlated()
 	}
-	if err := p.correlated(); err != nil {
+	if calibrated && errors.Is(err, release.ErrPlan) {
+		err = setup.Misfit("privacy.epsilon", "is %g, which takes too much noise, expected a larger one: %v", c.Privacy.Epsilon, err)
+	}
+	if err != nil {
 		return nil, err
 	}
 	if err := p.distinct(); err != nil {
