@@ -75,7 +75,7 @@ func (p *ordinaryWatcher) Finished(r sgd.Result) {
 	fmt.Fprintf(p.W, "%-15s %s\n", r.Test.Name(), r.Test)
 	printExtremes(p.W, r.ByClass)
 	if r.Private {
-		fmt.Fprintf(p.W, "privacy         %s\nprotected       %s; the pictures are public\n", shell.Guarantee(*r.Epsilon, *r.Delta, r.Accountant, nil), r.Unit)
+		fmt.Fprintf(p.W, "privacy         %s\nprotected       %s; all else of the examples is public\n", shell.Guarantee(*r.Epsilon, *r.Delta, r.Accountant, nil), r.Unit)
 	} else {
 		fmt.Fprintln(p.W, "privacy         NOT PRIVATE: ε is infinite, the model may hold training examples")
 	}

@@ -156,7 +156,7 @@ func (r *Run) statement() statement.Statement {
 	fact("Student", "trained on the answers and the pool; %d rounds of self-training", c.SelfTraining)
 	s.NotPrivate = []string{
 		fmt.Sprintf("the number of training examples, %d", s.Examples),
-		"the names of the classes, the size and channels of the pictures, and every value of the configuration; if they were chosen by looking at the training examples, that choice is not covered",
+		"the names of the classes, the shape of the examples, and every value of the configuration; if they were chosen by looking at the training examples, that choice is not covered",
 		"the test examples: those of the pool are public, and the accuracy of the student is computed on the others without protection",
 		fmt.Sprintf("%s and %s: the votes of each teacher, its accuracy, and when which question was answered. Whoever sees those files has no guarantee", votesFile, answersFile),
 		"the accuracy of the teachers and the data-dependent ε that was not released, where the program prints them",

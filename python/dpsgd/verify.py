@@ -275,6 +275,8 @@ def verify(run: str | os.PathLike[str]) -> Verdict:
 def compare(verdict: Verdict) -> None:
     """Fill in a verdict."""
     run = verdict.run
+    if not (run / "privacy.json").exists():
+        raise Unknown("found no privacy.json, expected the folder of a run that has ended")
     statement = json.loads((run / "privacy.json").read_text(encoding="utf-8"))
     verdict.stated, verdict.delta = statement["epsilon"], statement["delta"]
     system = statement.get("system", "")

@@ -38,6 +38,12 @@ class Claims(unittest.TestCase):
             entries, halvings, _ = claim(released, planned)
             self.assertEqual((entries, halvings), want)
 
+    def test_no_run(self) -> None:
+        """A folder that is no run is said to be none."""
+        verdict = verify("nope")
+        self.assertIsNone(verdict.holds)
+        self.assertIn("found no privacy.json, expected the folder of a run", str(verdict))
+
 
 @unittest.skipUnless(importlib.util.find_spec("dp_accounting"), "found no dp_accounting, which recomputes ε: pip install dp-accounting")
 class Runs(unittest.TestCase):
