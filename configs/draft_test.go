@@ -122,15 +122,18 @@ func TestParquet(t *testing.T) {
 
 // What is no data is refused in one line.
 func TestNoData(t *testing.T) {
+	semicolons := folderOf(t, map[string]string{"train.csv": "\"age\"; \"sick\"\n1;no\n"})
 	for _, a := range []struct {
 		set     string
 		epsilon float64
 	}{
 		{"", 3}, {"no-such-folder", 3}, {t.TempDir(), 3}, {folderOf(t, map[string]string{"train/one/1.png": ""}), 3}, {folderOf(t, map[string]string{"train.csv": "one\n"}), 3},
-		{"digits", 0}, {"digits", -1},
+		{"digits", 0}, {"digits", -1}, {semicolons, 3},
 	} {
 		if _, err := MakeDraft(a.set, a.epsilon); !errors.Is(err, errAnswer) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%+v: error %v, expected one line that matches %v", a, err, errAnswer)
+		} else if a.set == semicolons && !strings.Contains(err.Error(), "found ; between the names in the first line of ") {
+			t.Errorf("found %v, expected what separates the names", err)
 		}
 	}
 }

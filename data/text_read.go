@@ -86,8 +86,14 @@ func eachTextOfLines(s Spec, path string, visit func(string, uint8) error) (int,
 	text, label := "", ""
 	return eachLine(path, func(line []byte) error {
 		object, err := strictjson.Read(line)
-		if err != nil || object.Distinct() != nil || len(object) == 0 {
-			return errors.New("found no JSON object with keys that differ, expected one in each line")
+		var syntax *json.SyntaxError
+		switch {
+		case err != nil && errors.As(json.Unmarshal(line, new(json.RawMessage)), &syntax):
+			return fmt.Errorf("found JSON that is wrong at byte %d, expected an object in each line", syntax.Offset)
+		case err != nil || len(object) == 0:
+			return errors.New("found no JSON object with a key, expected one in each line")
+		case object.Distinct() != nil:
+			return errors.New("found a key twice in the JSON object, expected keys that differ")
 		}
 		if text == "" {
 			if text, label, err = s.keysOf(object); err != nil {
@@ -116,8 +122,9 @@ func (s Spec) keysOf(object strictjson.Object) (text, label string, err error) {
 
 // visitObject calls visit with text and class of an object: a text, and a text or a whole number.
 func (s Spec) visitObject(object strictjson.Object, text, label string, visit func(string, uint8) error) error {
-	var content, class string
-	if json.Unmarshal(object.Get(text), &content) != nil {
+	class := ""
+	content, ok := strictjson.Text(object.Get(text))
+	if !ok {
 		return fmt.Errorf("found no text under the key %q, expected one", text)
 	}
 	value := object.Get(label)

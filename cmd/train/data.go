@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 
@@ -76,7 +75,7 @@ This reads all of them, whoever was drawn. What it prints is for who holds the d
 
 // configOf returns the configuration in a run's folder, or that of a file or preset changed by set.
 func configOf(name string, set []string) (*configs.Config, error) {
-	if info, err := os.Stat(name); err == nil && info.IsDir() {
+	if folder.HoldsAny(name, folder.Config) {
 		if len(set) > 0 {
 			return nil, shell.Usagef("found --set %s with the folder of a run, expected it with a configuration", set[0])
 		}

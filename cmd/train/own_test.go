@@ -63,6 +63,7 @@ func TestDataCheck(t *testing.T) {
 	}
 	check(0, "all 30 training and 90 test examples of stripes can be read", append([]string{"own.yaml"}, small...)...)
 	check(0, "all 30 training", "runs/own-1")
+	check(2, "found the folder stripes, expected a preset or a file; `train init --data FOLDER`", "stripes")
 	broken := filepath.Join("stripes", "test", "top", "broken.png")
 	tiny.Write(t, broken, "no picture")
 	check(3, broken, append([]string{"own.yaml"}, small...)...)
