@@ -2,7 +2,6 @@ package pate
 
 import (
 	"context"
-	"errors"
 	"math"
 	"slices"
 
@@ -22,7 +21,7 @@ import (
 // It sees public pictures and answers alone. A student that has a statement stays as it is.
 func (r *Run) study(ctx context.Context) error {
 	lines, damaged := run.ReadMetrics(r.Dir)
-	if s, err := statement.Read(r.Dir); errors.Join(err, damaged) == nil && s.LedgerHead == r.Books.Hash() && len(lines) > 0 && folder.HoldsAny(r.Dir, folder.Model) {
+	if s, err := statement.Read(r.Dir); err == nil && damaged == nil && s.LedgerHead == r.Books.Hash() && len(lines) > 0 && folder.HoldsAny(r.Dir, folder.Model) {
 		r.evaluation.Test, r.learnt = lines[len(lines)-1].Test, true
 		return nil
 	}
