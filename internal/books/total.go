@@ -159,6 +159,11 @@ func TogetherNow(dir string, stated statement.Together) (statement.Together, err
 	if err != nil || i.known.ID == "" {
 		return stated, err
 	}
+	found, err := foldersBelow(i.known.dir)
+	if err != nil {
+		return stated, err
+	}
+	i.known.addOwn(found.runs)
 	now, err := i.known.together(i.Run, checkpoints.Unit{})
 	if err != nil || now.DatasetReleases < stated.DatasetReleases {
 		return stated, err
