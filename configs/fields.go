@@ -143,7 +143,7 @@ func fieldsOf(policies setting.Kinds[clip.Scheme], rules setting.Kinds[optimizer
 		row("features.pictures", setting.Integer{Min: 10, Max: 20000}, withFeatures, "How many pictures are drawn."),
 		row("features.seed", setting.Integer{Min: 0, Max: maxExactInteger}, withFeatures, "Seed of the drawing."),
 		row("features.deskew", setting.Boolean{}, withFeatures,
-			"Every picture is set upright and in the middle first: sheared until its mass, measured from the mean of its border, does not lean; for writing."),
+			"What differs from the border of a picture is moved to the middle and sheared until it stands upright, before anything is computed; for writing."),
 		row("features.encoder", setting.Number{Min: 0, Max: 10}, withFeatures,
 			"Norm of the maps of the shipped encoder, which learnt from drawn pictures, beside the other values of a row; 0 leaves them out."),
 		row("features.directions", setting.Integer{Min: 0, Max: 5000}, withFeatures,
