@@ -22,7 +22,8 @@ import (
 func (r *Run) study(ctx context.Context) error {
 	lines, damaged := run.ReadMetrics(r.Dir)
 	if s, err := statement.Read(r.Dir); err == nil && damaged == nil && s.LedgerHead == r.Books.Hash() && len(lines) > 0 && folder.HoldsAny(r.Dir, folder.Model) {
-		r.evaluation.Test, r.learnt = lines[len(lines)-1].Test, true
+		last := lines[len(lines)-1]
+		r.Step, r.evaluation.Test, r.learnt = last.Step, last.Test, true
 		return nil
 	}
 	r.OpenMetrics() // at step 0: a student that was stopped learns from the beginning, and its last lines count

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"sync"
 	"testing"
 
 	"dpsgd/checkpoints"
@@ -110,7 +111,8 @@ func TestLocalStepsAgainstReference(t *testing.T) {
 	if len(seeds) != 3*20 {
 		t.Errorf("20 clients have %d seeds in 3 rounds, expected one each", len(seeds))
 	}
-	c.runEach = func(int, int, int) { c.errs[1] = setup.ErrPlan }
+	var once sync.Once
+	c.runEach = func(int, int, int) { once.Do(func() { c.errs[1] = setup.ErrPlan }) }
 	if _, err := c.Contributions([]int{0, 1}); err != setup.ErrPlan {
 		t.Errorf("the error of a second worker: found %v", err)
 	}
