@@ -525,7 +525,7 @@ func TestReleaseOfTheDataDependent(t *testing.T) {
 		t.Errorf("%v: facts %v", err, s.Facts)
 	}
 	tiny.Check(t, os.Truncate(r.Path(answersFile), int64(released))) // as by a kill ahead of it
-	if again := fit(t, reopen(t, r, o)); again.Released || again.Status != result.Status {
+	if again := fit(t, reopen(t, r, o)); again.Released || again.Status != result.Status || !reflect.DeepEqual(again.StudentAccuracy, result.StudentAccuracy) {
 		t.Errorf("found %+v, expected no second release where the plan has one", again)
 	}
 	r.answers.released, r.ballots[0].Votes[len(r.answers.asked)-1] = nil, 200 // no class
