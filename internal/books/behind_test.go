@@ -251,16 +251,21 @@ func TestTaskUnderAnOlderLedger(t *testing.T) {
 	defer task.Close()
 	must(0, os.WriteFile(filepath.Join(registry, "sweep", folder.Sweep), []byte("{}"), 0o600))
 	must(0, os.WriteFile(filepath.Join(dir, folder.Config), people(t).YAML(), 0o600))
+	refused := func() {
+		putBack(t, registry, 2)
+		if _, err := planned(registry, "one", times(t, gradient, 1)); !errors.Is(err, checkpoints.ErrRollback) || !strings.Contains(err.Error(), "found no room that is reserved for sweep/a") {
+			t.Errorf("found %v, expected that nobody takes the room of a task at work", err)
+		}
+	}
+	refused() // which has released nothing yet
+	tiny.Write(t, filepath.Join(registry, folder.Datasets), newer)
 	must(0, task.Append(1, gradient))
 	ledger := tiny.Read(t, apartLedger(registry, "sweep/a"))
 	must(0, os.Remove(apartLedger(registry, "sweep/a")))
 	must(0, of(t, registry, "before", 1, 1).Close()) // the reservation shows that nothing else is lost
 	must(0, os.RemoveAll(filepath.Join(registry, "before")))
 	tiny.Write(t, apartLedger(registry, "sweep/a"), ledger)
-	putBack(t, registry, 2)
-	if _, err := planned(registry, "one", times(t, gradient, 1)); !errors.Is(err, checkpoints.ErrRollback) || !strings.Contains(err.Error(), "found no room that is reserved for sweep/a") {
-		t.Errorf("found %v, expected that nobody takes the room of a task at work", err)
-	}
+	refused()
 	tiny.Write(t, filepath.Join(dir, folder.Row), `{"trial":"a"}`) // as it has when it has ended: its room was given back
 	must(0, of(t, registry, "one", 1, 1).Close())
 }
@@ -268,22 +273,26 @@ func TestTaskUnderAnOlderLedger(t *testing.T) {
 // A limit that is set while a run begins, after it has read that there is none and before anybody
 // can read that it is there, holds for the run.
 func TestLimitSetWhileARunBegins(t *testing.T) {
-	registry := t.TempDir()
-	must(0, must(OpenDatasets(registry)).Close())
-	r := registered("one")
-	r.Planned = &checkpoints.Planned{Releases: times(t, gradient, 500)}
-	disk.System = &visitor{at: folder.Datasets, unlocked: func() { limit(t, registry, 1) }}
-	defer func() { disk.System = disk.Real{} }()
-	if _, err := create(filepath.Join(registry, "one"), registry, r, false); !errors.Is(err, ErrLimit) {
-		t.Errorf("found %v, expected that the limit refuses the run", err)
+	for before := range 2 { // the ledger is unlocked ahead of the reservation, and after it
+		registry := t.TempDir()
+		must(0, must(OpenDatasets(registry)).Close())
+		r := registered("one")
+		r.Planned = &checkpoints.Planned{Releases: times(t, gradient, 500)}
+		disk.System = &visitor{at: folder.Datasets, before: before, unlocked: func() { limit(t, registry, 1) }}
+		_, err := create(filepath.Join(registry, "one"), registry, r, false)
+		disk.System = disk.Real{}
+		if !errors.Is(err, ErrLimit) {
+			t.Errorf("found %v, expected that the limit refuses the run", err)
+		}
 	}
 }
 
 // visitor is the real disk. It calls opened before it opens a file of that name, or unlocked after
-// it has unlocked one, once.
+// it has unlocked one, once, but not the first ones before.
 type visitor struct {
 	disk.Real
 	at               string
+	before           int
 	opened, unlocked func()
 }
 
@@ -310,6 +319,8 @@ type visited struct {
 
 func (f visited) Unlock() error {
 	err := f.File.Unlock()
-	once(&f.by.unlocked)
+	if f.by.before--; f.by.before < 0 {
+		once(&f.by.unlocked)
+	}
 	return err
 }
