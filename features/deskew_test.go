@@ -52,7 +52,7 @@ func TestDeskewedPicturesAreUprightInTheMiddle(t *testing.T) {
 	}
 }
 
-// Rows of a recipe that deskews are those of the upright picture, with the drawn ones deskewed too.
+// A recipe with Deskew computes the rows of the upright picture, and deskews drawn pictures too.
 func TestRecipeDeskews(t *testing.T) {
 	shape := size(20, 24, 3)
 	recipe := recipes()[scatteringKind.Name]

@@ -68,7 +68,7 @@ func TestCard(t *testing.T) {
 		t.Errorf("found a path or nothing in its place on the card:\n%s", content)
 	}
 
-	tinyrun.Fit(t, tinyrun.Create(t, m.Config, o)) // after which the statement of the first one is what it was
+	tinyrun.Fit(t, tinyrun.Create(t, m.Config, o)) // a second run, of which the first statement does not know
 	m = tiny.Must(trained.ToPublish(run))(t)
 	if card := string(tiny.Must(exchange.Card(m))(t)); !strings.Contains(card, m.Statement.DatasetTotal()) || m.Statement.DatasetRuns != 2 {
 		t.Errorf("found %q, expected the card to say what both runs cost:\n%s", m.Statement.DatasetTotal(), card)

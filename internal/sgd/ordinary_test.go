@@ -188,8 +188,8 @@ func TestTrainingSeesTheAnswersAlone(t *testing.T) {
 	}
 }
 
-// The last training, wherever the run was stopped, is that of a trainer alone that learns all
-// answers from the initial parameters, with the batches, the rates and the mean of its own steps.
+// The last stage is a training of its own: it learns all answers from the initial parameters, with
+// its own batches, rates and mean, wherever the run was stopped.
 func TestLastStageBeginsAnew(t *testing.T) {
 	for _, cut := range []int{0, 40, 60} {
 		stopped, o := fit(t, options(t), cut, instead(stages, "training.average=ema", "optimizer.schedule.name=cosine", "training.evaluate_every=25", "training.seed=3")...)
