@@ -6,6 +6,7 @@ import (
 	"math/big"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // Relation says which pairs of datasets a guarantee compares: how the one record in which they
@@ -125,6 +126,11 @@ func RoundUp(epsilon float64, decimals int) string {
 		n.Add(n, big.NewInt(1))
 	}
 	return new(big.Rat).SetFrac(n, scale).FloatString(decimals)
+}
+
+// RoundDown writes a number with that many decimals, rounded down; one below 0 as 0.
+func RoundDown(x float64, decimals int) string {
+	return strings.TrimPrefix(RoundUp(-max(0, x), decimals), "-")
 }
 
 // ValidateDelta checks that delta is in (0, 1). Its error matches ErrInvalid.

@@ -63,9 +63,11 @@ func TestRoundUp(t *testing.T) {
 	for range 10000 { // never below, and by less than one unit above
 		x := rng.ExpFloat64() * 10
 		printed, _ := new(big.Rat).SetString(accountant.RoundUp(x, 3))
+		lower, _ := new(big.Rat).SetString(accountant.RoundDown(x, 3))
 		up, _ := new(big.Rat).Sub(printed, new(big.Rat).SetFloat64(x)).Float64()
-		if up < -1e-15 || up >= 1e-3 {
-			t.Fatalf("RoundUp(%v, 3) = %v", x, printed)
+		down, _ := new(big.Rat).Sub(new(big.Rat).SetFloat64(x), lower).Float64()
+		if min(up, down) < -1e-15 || max(up, down) >= 1e-3 {
+			t.Fatalf("%v rounds up to %v, down to %v", x, printed, lower)
 		}
 	}
 }

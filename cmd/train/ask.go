@@ -105,7 +105,7 @@ func releasesText(c account.Cost, unknown account.Unknown) string {
 	if c.Run != "" {
 		text := fmt.Sprintf(", %s releases", shell.Count(*c.Releases))
 		if unknown == account.Epsilon && c.TargetEpsilon > 0 {
-			text += fmt.Sprintf(", budget ε ≤ %g, left %s", c.TargetEpsilon, shell.Left(c.TargetEpsilon, c.Epsilon))
+			text += fmt.Sprintf(", budget ε ≤ %g, left %s", c.TargetEpsilon, accountant.RoundDown(c.TargetEpsilon-c.Epsilon, 3))
 		}
 		if unknown == account.Steps {
 			text += fmt.Sprintf(" and %s more", shell.Count(*c.Steps))

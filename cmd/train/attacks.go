@@ -177,7 +177,7 @@ func printMembership(w io.Writer, m *attack.Membership) {
 		}
 	})
 	fmt.Fprintf(w, "\nAUC  %.4f, 95 %% interval %.4f to %.4f; 0.5 is guessing\n", m.AUC, m.Low, m.High)
-	fmt.Fprintf(w, "ε    at least %s by %s right of %s guesses (95 %%),\n", shell.Down(m.EpsilonAtLeast, 3), shell.Count(m.Right), shell.Count(m.Guesses))
+	fmt.Fprintf(w, "ε    at least %s by %s right of %s guesses (95 %%),\n", accountant.RoundDown(m.EpsilonAtLeast, 3), shell.Count(m.Right), shell.Count(m.Guesses))
 	promised := "no promise about whole examples"
 	if m.EpsilonAtMost > 0 {
 		promised = "at most " + accountant.RoundUp(m.EpsilonAtMost, 3) + " by the ledger"

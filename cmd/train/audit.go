@@ -167,7 +167,7 @@ func printAudit(w io.Writer, r *attack.StepAudit) {
 	}
 	fmt.Fprintf(w, "\nrun       ε ≤ %s claimed", accountant.RoundUp(r.RunClaimed, 3))
 	if r.RunAtLeast > 0 {
-		fmt.Fprintf(w, "; at least %s if all of its steps are like these", shell.Down(r.RunAtLeast, 3))
+		fmt.Fprintf(w, "; at least %s if all of its steps are like these", accountant.RoundDown(r.RunAtLeast, 3))
 	}
 	fmt.Fprintf(w, "\nverdict   %s\n", r.Verdict())
 }
@@ -179,7 +179,7 @@ func printTests(w io.Writer, o *attack.Outcome, what string) {
 		if t.Falsified {
 			verdict = "FALSIFIED"
 		}
-		return []string{t.Claim, t.Quantity, accountant.RoundUp(t.Claimed, 4), shell.Down(t.AtLeast, 4), verdict}
+		return []string{t.Claim, t.Quantity, accountant.RoundUp(t.Claimed, 4), accountant.RoundDown(t.AtLeast, 4), verdict}
 	})
 }
 

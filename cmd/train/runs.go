@@ -66,7 +66,7 @@ func printRuns(w io.Writer, dir string, list []report.Line) {
 		}
 		table = append(table, []string{
 			shell.Cut(name, runWidth), shell.Cut(cmp.Or(r.Data, "–"), dataWidth),
-			orDash(r.Epsilon, func(x float64) string { return accountant.RoundUp(x, 3) }), orDash(r.Left, func(x float64) string { return shell.Left(x, 0) }),
+			orDash(r.Epsilon, func(x float64) string { return accountant.RoundUp(x, 3) }), orDash(r.Left, func(x float64) string { return accountant.RoundDown(x, 3) }),
 			testOf(r), r.Status,
 		})
 		if r.Problem != "" {

@@ -54,7 +54,7 @@ func printTradeoff(w io.Writer, t *account.Tradeoff) {
 	table := [][]string{{"false alarms %", "notices at most %", "misses at least %"}}
 	for _, e := range t.Curve {
 		if slices.Contains(shownErrors, e.FalsePositive) {
-			table = append(table, []string{fmt.Sprintf("%g", 100*e.FalsePositive), accountant.RoundUp(100*(1-e.FalseNegative), 4), shell.Down(100*e.FalseNegative, 4)})
+			table = append(table, []string{fmt.Sprintf("%g", 100*e.FalsePositive), accountant.RoundUp(100*(1-e.FalseNegative), 4), accountant.RoundDown(100*e.FalseNegative, 4)})
 		}
 	}
 	shell.PrintTable(w, table)

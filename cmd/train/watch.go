@@ -155,7 +155,7 @@ func liveText(s train.Progress, width int) string {
 // printLeft writes what spent, an ε, leaves of the budget of a run; nothing if budget is 0.
 func printLeft(w io.Writer, budget, spent float64) {
 	if budget > 0 {
-		fmt.Fprintf(w, "budget          ε ≤ %g, left %s\n", budget, shell.Left(budget, spent))
+		fmt.Fprintf(w, "budget          ε ≤ %g, left %s\n", budget, accountant.RoundDown(budget-spent, 3))
 	}
 }
 

@@ -69,6 +69,10 @@ func TestReportOfARun(t *testing.T) {
 	if again := htmlOf(t, &Report{Runs: []*Run{run}}); page != again {
 		t.Error("two reports of one run differ")
 	}
+	run.Config.Privacy.Epsilon, run.Spent.Epsilon = 2, 0.753 // in float64 they leave a little less than 1.247
+	if page := htmlOf(t, &Report{Runs: []*Run{run}}); !strings.Contains(page, "<td>1.246</td>") {
+		t.Error("found more left of the budget than a statement says")
+	}
 }
 
 var attribute = regexp.MustCompile(`\s(?:src|href|action|data|poster|srcset|xlink:href)="([^"]*)"`)

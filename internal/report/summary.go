@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
 
+	"dpsgd/accountant"
 	"dpsgd/data"
 	"dpsgd/internal/books"
 	"dpsgd/internal/score"
@@ -70,7 +70,7 @@ func summaryOf(r *Run) []pair {
 	budget, left := "none", none
 	if r.Config.Privacy.Epsilon > 0 && !r.NotPrivate {
 		budget = fmt.Sprint(r.Config.Privacy.Epsilon)
-		left = strconv.FormatFloat(math.Floor(1000*max(0, r.Config.Privacy.Epsilon-r.Spent.Epsilon))/1000, 'f', 3, 64)
+		left = accountant.RoundDown(r.Config.Privacy.Epsilon-r.Spent.Epsilon, 3)
 	}
 	batch := count(r.Config.Training.BatchSize)
 	status, noise, clip, together := "has not ended", none, strconv.FormatFloat(r.Config.Privacy.ClipNorm, 'g', -1, 64), none

@@ -218,10 +218,8 @@ func (t Together) DatasetTotal() string {
 var texts embed.FS
 
 var templates = template.Must(template.New(folder.Statement).Funcs(template.FuncMap{
-	"up": func(epsilon float64) string { return accountant.RoundUp(epsilon, 3) },
-	"left": func(budget, spent float64) string {
-		return strings.TrimPrefix(accountant.RoundUp(-max(0, budget-spent), 3), "-")
-	},
+	"up":    func(epsilon float64) string { return accountant.RoundUp(epsilon, 3) },
+	"left":  func(budget, spent float64) string { return accountant.RoundDown(budget-spent, 3) },
 	"below": powerAbove, "percent": percent,
 	"prior": func(p float64) string { return fmt.Sprintf("%g", 100*p) },
 }).ParseFS(texts, "*.tmpl"))
@@ -246,7 +244,7 @@ func percent(p float64, up bool) string {
 		decimals = min(9, 1-int(math.Floor(math.Log10(rest))))
 	}
 	if !up {
-		return strings.TrimPrefix(accountant.RoundUp(-x, decimals), "-")
+		return accountant.RoundDown(x, decimals)
 	}
 	return accountant.RoundUp(x, decimals)
 }

@@ -140,9 +140,6 @@ func Short(rate float64) string {
 // Megabytes writes a size in MiB.
 func Megabytes(bytes int) string { return fmt.Sprintf("%.1f MiB", float64(bytes)/(1<<20)) }
 
-// Left writes what spent leaves of a budget, both ε, rounded down to three decimals; at least 0.
-func Left(budget, spent float64) string { return Down(max(0, budget-spent), 3) }
-
 // Guarantee writes ε at δ and the accountant, and the ε by RDP unless byRDP is nil. An epsilon of
 // math.MaxFloat64 stands for no guarantee, or none that is known.
 func Guarantee(epsilon, delta float64, accountedBy string, byRDP *float64) string {
@@ -173,16 +170,13 @@ func Epsilon(epsilon float64) string {
 	return SignificantUp(epsilon, 4)
 }
 
-// Down writes a number of at least 0 with that many decimals, rounded down.
-func Down(x float64, decimals int) string {
-	return strings.TrimPrefix(accountant.RoundUp(-x, decimals), "-")
-}
-
 // SignificantUp writes a number of at least 0, rounded up to so many digits or to a whole number.
 func SignificantUp(x float64, digits int) string { return significant(x, digits, accountant.RoundUp) }
 
 // SignificantDown does what SignificantUp does, but rounds down.
-func SignificantDown(x float64, digits int) string { return significant(x, digits, Down) }
+func SignificantDown(x float64, digits int) string {
+	return significant(x, digits, accountant.RoundDown)
+}
 
 func significant(x float64, digits int, round func(x float64, decimals int) string) string {
 	if x == 0 || math.IsInf(x, 0) || math.IsNaN(x) {
