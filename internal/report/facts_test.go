@@ -100,6 +100,12 @@ func TestReadSweep(t *testing.T) {
 		t.Errorf("found %v and %v for an ε that was edited, expected a refusal", err, other)
 	}
 	restore()
+	restore = edit(filepath.Join(result.Sweep, folder.Summary), `"epsilon": [0-9.]+`, `"epsilon": 0.5`)
+	found = tiny.Must(report.ReadSweep(result.Sweep, report.Request{}))(t)
+	if best := result.Points[3]; len(found.Points) != 4 || found.Points[3].Epsilon != best.Epsilon || found.Points[3].Test != best.Test {
+		t.Errorf("found the points %+v, expected those of %s, none cheaper than its trials", found.Points, folder.Summary)
+	}
+	restore()
 	restore = edit(filepath.Join(result.Sweep, folder.Report), `ε`, `no ε`)
 	if found, err = report.ReadSweep(result.Sweep, report.Request{}); err != nil || !strings.Contains(found.Note, "is not what the sweep wrote") {
 		t.Errorf("found %s (%v) for a table that was edited", found.Note, err)

@@ -8,68 +8,49 @@ import (
 	"strconv"
 	"strings"
 
+	"dpsgd/configs"
+	"dpsgd/internal/books"
 	"dpsgd/internal/chart"
+	"dpsgd/internal/score"
 )
 
 // FiguresOfSweep draws what the trials of a sweep did: accuracy and ε over two settings, where they
-// form a grid, and accuracy against ε.
+// form a grid, and accuracy against ε. Only points with a mean are drawn.
 func FiguresOfSweep(s *Sweep) []Figure {
-	points := pointsOf(s)
+	points := slices.DeleteFunc(slices.Clone(s.Points), func(p Point) bool { return p.TestAccuracy.None() }) // numbers are in the table alone
 	if len(points) == 0 {
 		return nil
 	}
 	var all []Figure
-	if g, ok := gridOf(s, points); ok {
-		all = append(all, g.heat("heat-accuracy", "Test accuracy, %,", "mean", func(p point) float64 { return 100 * p.accuracy }, hundredths),
-			g.heat("heat-epsilon", "ε", "largest", func(p point) float64 { return p.epsilon }, epsilon))
+	keys := slices.DeleteFunc(slices.Clone(s.Keys), func(key string) bool { return key == configs.SeedKey })
+	if g, ok := gridOf(keys, points); ok {
+		all = append(all, g.heat("heat-accuracy", "Test accuracy, %,", "mean", func(p Point) float64 { return 100 * float64(p.TestAccuracy) }, hundredths),
+			g.heat("heat-epsilon", "ε", "largest", func(p Point) float64 { return p.Epsilon }, epsilon))
 	}
-	return append(all, pareto(points))
+	return append(all, pareto(keys, points))
 }
 
-const seedKey = "training.seed"
-
-// point stands for all trials that differ in their seeds alone. It has the mean of their
-// accuracies, as the best one would flatter it, and their largest ε: a trial that was killed has
-// paid for steps twice.
-type point struct {
-	values   []string // by the keys of the grid
-	name     string
-	accuracy float64
-	epsilon  float64
-	trials   int
+// Point stands for all trials that differ in their seeds alone, as results.json has it: with the
+// mean of their accuracies, as the best one would flatter it, and their largest ε, as a trial that
+// was killed has paid for steps twice.
+type Point struct {
+	Settings   map[string]string
+	score.Test // none while a trial is missing or if one diverged
+	Epsilon    float64
+	Trials     int
 }
 
-func (p *point) add(accuracy, epsilon float64, trials int) {
-	p.trials += trials
-	p.accuracy += (accuracy - p.accuracy) * float64(trials) / float64(p.trials)
-	p.epsilon = max(p.epsilon, epsilon)
+func (p *Point) add(q Point) {
+	p.Trials += q.Trials
+	p.TestAccuracy += (q.TestAccuracy - p.TestAccuracy) * score.Value(q.Trials) / score.Value(p.Trials)
+	p.Epsilon = max(p.Epsilon, q.Epsilon)
 }
 
-// gridKeys returns the settings that a sweep varies, without the seed.
-func gridKeys(s *Sweep) []string {
-	return slices.DeleteFunc(slices.Clone(s.Keys), func(key string) bool { return key == seedKey })
-}
-
-func pointsOf(s *Sweep) []point {
-	keys := gridKeys(s)
-	var points []point
-	for _, row := range s.Rows {
-		if row.TestAccuracy.None() { // numbers are in the table alone
-			continue
-		}
-		var values, names []string
-		for _, key := range keys {
-			values = append(values, row.Value(key))
-			names = append(names, lastWord(key)+" "+row.Value(key))
-		}
-		i := slices.IndexFunc(points, func(p point) bool { return slices.Equal(p.values, values) })
-		if i < 0 {
-			i = len(points)
-			points = append(points, point{values: values, name: strings.Join(names, ", ")})
-		}
-		points[i].add(float64(row.TestAccuracy), row.Epsilon, 1)
-	}
-	return points
+// has reports whether a row is one of the point's trials.
+func (p *Point) has(row books.Row) bool {
+	return !slices.ContainsFunc(row.Settings, func(s configs.Setting) bool {
+		return s.Key != configs.SeedKey && p.Settings[s.Key] != s.Value
+	})
 }
 
 // lastWord returns the last part of a key, in words: "clip norm" for privacy.clip_norm.
@@ -80,7 +61,7 @@ func lastWord(key string) string {
 type grid struct {
 	x, y          string // the settings
 	columns, rows []string
-	cells         map[[2]string]point // by row and column
+	cells         map[[2]string]Point // by row and column
 }
 
 // Limits of a grid that is drawn.
@@ -91,8 +72,7 @@ const (
 
 // gridOf arranges the points by two settings: clip norm and noise multiplier if both vary, else the
 // first two. ok says whether enough cells are filled, and not too many, for a heat map.
-func gridOf(s *Sweep, points []point) (g grid, ok bool) {
-	keys := gridKeys(s)
+func gridOf(keys []string, points []Point) (g grid, ok bool) {
 	if len(keys) < 2 {
 		return g, false
 	}
@@ -100,12 +80,12 @@ func gridOf(s *Sweep, points []point) (g grid, ok bool) {
 	if x < 0 || y < 0 {
 		y, x = 0, 1
 	}
-	g.x, g.y, g.cells = lastWord(keys[x]), lastWord(keys[y]), map[[2]string]point{}
+	g.x, g.y, g.cells = lastWord(keys[x]), lastWord(keys[y]), map[[2]string]Point{}
 	for _, p := range points {
-		at := [2]string{p.values[y], p.values[x]}
+		at := [2]string{p.Settings[keys[y]], p.Settings[keys[x]]}
 		g.rows, g.columns = append(g.rows, at[0]), append(g.columns, at[1])
 		cell := g.cells[at]
-		cell.add(p.accuracy, p.epsilon, p.trials)
+		cell.add(p)
 		g.cells[at] = cell
 	}
 	g.rows, g.columns = bySize(different(g.rows)), bySize(different(g.columns))
@@ -136,7 +116,7 @@ func bySize(all []string) []string {
 
 // heat draws a heat map of one value of each cell. which names how that value stands for several
 // trials, such as "mean".
-func (g grid) heat(id, title, which string, of func(point) float64, text func(float64) string) Figure {
+func (g grid) heat(id, title, which string, of func(Point) float64, text func(float64) string) Figure {
 	f := Figure{ID: id, Title: title + " by " + g.y + " and " + g.x, Table: Table{Heading: append([]string{g.y + " ↓ " + g.x + " →"}, g.columns...)}}
 	drawing := chart.Heat{Title: f.Title, X: g.x, Y: g.y, Columns: g.columns, Rows: g.rows}
 	most := 0
@@ -145,7 +125,7 @@ func (g grid) heat(id, title, which string, of func(point) float64, text func(fl
 		for i, column := range g.columns {
 			cells[i] = chart.Cell{Value: math.NaN(), Text: "–"}
 			if cell, any := g.cells[[2]string{row, column}]; any {
-				most = max(most, cell.trials)
+				most = max(most, cell.Trials)
 				cells[i] = chart.Cell{Value: of(cell), Text: text(of(cell))}
 			}
 			line = append(line, cells[i].Text)
@@ -161,24 +141,28 @@ func (g grid) heat(id, title, which string, of func(point) float64, text func(fl
 }
 
 // pareto draws accuracy against ε and joins the points that no other one beats in both.
-func pareto(points []point) Figure {
+func pareto(keys []string, points []Point) Figure {
 	f := Figure{ID: "pareto", Title: "Test accuracy against ε", Table: Table{Heading: []string{"settings", "ε", "test accuracy, %", "trials", "on the front"}},
 		Note: "One dot for each combination of settings, the mean accuracy and the largest ε over its seeds. The line joins those that no other one beats in both accuracy and ε. Each ε covers one trial alone."}
 	ordered := slices.Clone(points)
-	slices.SortStableFunc(ordered, func(a, b point) int {
-		return cmp.Or(cmp.Compare(a.epsilon, b.epsilon), cmp.Compare(b.accuracy, a.accuracy))
+	slices.SortStableFunc(ordered, func(a, b Point) int {
+		return cmp.Or(cmp.Compare(a.Epsilon, b.Epsilon), cmp.Compare(b.TestAccuracy, a.TestAccuracy))
 	})
 	trials, front := chart.Line{Name: "trials", Style: chart.Dots}, chart.Line{Name: "front", Style: chart.Marked}
-	best := math.Inf(-1)
+	best := score.Value(math.Inf(-1))
 	for _, p := range ordered {
-		at, on := chart.Point{X: p.epsilon, Y: 100 * p.accuracy}, "no"
-		if p.accuracy > best {
-			best, on = p.accuracy, "yes"
+		var names []string
+		for _, key := range keys {
+			names = append(names, lastWord(key)+" "+p.Settings[key])
+		}
+		at, on := chart.Point{X: p.Epsilon, Y: 100 * float64(p.TestAccuracy)}, "no"
+		if p.TestAccuracy > best {
+			best, on = p.TestAccuracy, "yes"
 			front.Points = append(front.Points, at)
 		} else {
 			trials.Points = append(trials.Points, at)
 		}
-		f.Table.Rows = append(f.Table.Rows, []string{p.name, epsilon(p.epsilon), hundredthsOf(p.accuracy), strconv.Itoa(p.trials), on})
+		f.Table.Rows = append(f.Table.Rows, []string{strings.Join(names, ", "), epsilon(p.Epsilon), hundredthsOf(float64(p.TestAccuracy)), strconv.Itoa(p.Trials), on})
 	}
 	f.Drawing = chart.Chart{Title: f.Title, X: "ε", Y: "test accuracy, %", Tight: true, Lines: []chart.Line{trials, front}}
 	return f

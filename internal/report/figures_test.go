@@ -2,31 +2,28 @@ package report_test
 
 import (
 	"fmt"
+	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
 	"dpsgd/configs"
 	"dpsgd/data"
 	"dpsgd/internal/account"
-	"dpsgd/internal/books"
 	"dpsgd/internal/chart"
 	"dpsgd/internal/report"
 	"dpsgd/internal/run"
 	"dpsgd/internal/score"
 )
 
-// row is a trial of a sweep over clip norm, noise multiplier and seed.
-func row(clip, noise string, seed int, accuracy, epsilon float64) books.Row {
-	return books.Row{
-		Settings: []configs.Setting{{Key: "privacy.clip_norm", Value: clip}, {Key: "privacy.noise_multiplier", Value: noise}, {Key: "training.seed", Value: strconv.Itoa(seed)}},
-		Test:     score.Test{TestAccuracy: score.Value(accuracy)}, Answer: account.Answer{Epsilon: epsilon},
-	}
+// point is a point of a sweep over clip norm, noise multiplier and seed.
+func point(clip, noise string, seeds int, accuracy, epsilon float64) report.Point {
+	return report.Point{Settings: map[string]string{"privacy.clip_norm": clip, "privacy.noise_multiplier": noise},
+		Test: score.Test{TestAccuracy: score.Value(accuracy)}, Epsilon: epsilon, Trials: seeds}
 }
 
-func sweepOf(rows ...books.Row) *report.Sweep {
-	return &report.Sweep{Keys: []string{"privacy.clip_norm", "privacy.noise_multiplier", "training.seed"}, Rows: rows}
+func sweepOf(points ...report.Point) *report.Sweep {
+	return &report.Sweep{Keys: []string{"privacy.clip_norm", "privacy.noise_multiplier", "training.seed"}, Points: points}
 }
 
 func find(t *testing.T, all []report.Figure, id string) report.Figure {
@@ -39,12 +36,10 @@ func find(t *testing.T, all []report.Figure, id string) report.Figure {
 }
 
 // A heat map has the clip norms from top to bottom and the noise multipliers from left to right, by
-// size, and in each cell the mean accuracy and the largest ε over the seeds: a mean of ε would say
-// less than some trial cost. A trial without an accuracy leaves its cell empty.
+// size, and in each cell the mean accuracy and the largest ε of its points: a mean of ε would say
+// less than some trial cost. A point without a mean leaves its cell empty.
 func TestHeat(t *testing.T) {
-	diverged := row("10", "2", 1, 0, 1)
-	diverged.Test = score.Untested()
-	s := sweepOf(row("10", "0.5", 1, 0.5, 4), row("10", "0.5", 2, 0.6, 4.5), diverged, row("2", "2", 1, 0.7, 1), row("2", "0.5", 1, 0.8, 4))
+	s := sweepOf(point("10", "0.5", 1, 0.5, 4), point("10", "0.5", 1, 0.6, 4.5), point("10", "2", 1, math.NaN(), 1), point("2", "2", 1, 0.7, 1), point("2", "0.5", 1, 0.8, 4))
 	all := report.FiguresOfSweep(s)
 	found := find(t, all, "heat-accuracy")
 	want := [][]string{{"2", "80.00", "70.00"}, {"10", "55.00", "–"}}
@@ -62,10 +57,10 @@ func TestHeat(t *testing.T) {
 
 // Settings that were drawn at random form no grid, and one setting forms none either.
 func TestNoHeatWithoutAGrid(t *testing.T) {
-	var random, one []books.Row
+	var random, one []report.Point
 	for i := range 6 {
-		random = append(random, row(fmt.Sprint(i), fmt.Sprint(i), 1, 0.5, 1))
-		one = append(one, row(fmt.Sprint(i), "1", 1, 0.5, 1))
+		random = append(random, point(fmt.Sprint(i), fmt.Sprint(i), 1, 0.5, 1))
+		one = append(one, point(fmt.Sprint(i), "1", 1, 0.5, 1))
 	}
 	single := sweepOf(one...)
 	single.Keys = []string{"privacy.clip_norm"}
@@ -79,12 +74,11 @@ func TestNoHeatWithoutAGrid(t *testing.T) {
 	}
 }
 
-// The front has the points that no other one beats in both, by their means: a lucky seed is not on
-// it.
+// The front has the points that no other one beats in both, by their means.
 func TestPareto(t *testing.T) {
 	s := sweepOf(
-		row("1", "4", 1, 0.70, 1), row("1", "2", 1, 0.80, 2), row("2", "2", 1, 0.75, 2), row("1", "1", 1, 0.80, 4),
-		row("2", "1", 1, 0.95, 4), row("2", "1", 2, 0.55, 4), row("1", "0.5", 1, 0.9, 8))
+		point("1", "4", 1, 0.70, 1), point("1", "2", 1, 0.80, 2), point("2", "2", 1, 0.75, 2), point("1", "1", 1, 0.80, 4),
+		point("2", "1", 2, 0.75, 4), point("1", "0.5", 1, 0.9, 8))
 	f := find(t, report.FiguresOfSweep(s), "pareto")
 	var front []string
 	for _, r := range f.Table.Rows {
