@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"dpsgd/checkpoints"
 	"dpsgd/cmd/train/internal/shell"
 	"dpsgd/configs"
 	"dpsgd/data"
@@ -96,16 +97,9 @@ func answer(a *shell.App, c *cobra.Command, set *string, epsilon *float64) error
 
 // writeNew writes content to a new file, whole or not at all. It refuses a name that is taken.
 func writeNew(file string, content []byte) error {
-	f, err := os.OpenFile(file, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	err := checkpoints.CreateFileAtomic(file, content, 0o644)
 	if errors.Is(err, fs.ErrExist) {
 		return presetTaken(file)
-	}
-	if err == nil {
-		_, err = f.Write(content)
-		err = errors.Join(err, f.Close())
-		if err != nil {
-			err = errors.Join(err, os.Remove(file)) // it was not there before
-		}
 	}
 	if err != nil {
 		return fmt.Errorf("cannot write the configuration: %w", err)
