@@ -142,8 +142,9 @@ func (f folders) refuseRegistered(dir, id string) error {
 			dir, found, named, path, checkpoints.ErrRollback)
 	}
 	for _, sweep := range f.sweeps {
-		if named := readSweep(sweep).Datasets; named != "" && named != id {
-			return refuse(sweep, named)
+		// What cannot be read is told about by whoever needs it, here and below.
+		if record, err := ReadSweep(sweep); err == nil && record.Datasets != "" && record.Datasets != id {
+			return refuse(sweep, record.Datasets)
 		}
 	}
 	for _, own := range f.apart {
@@ -152,7 +153,6 @@ func (f folders) refuseRegistered(dir, id string) error {
 		}
 	}
 	for _, run := range f.runs {
-		// What cannot be read is told about by whoever needs it.
 		if info, err := checkpoints.ReadHeader(filepath.Join(run, folder.Ledger)); err == nil && info.Datasets != "" && info.Datasets != id {
 			return refuse(run, info.Datasets)
 		}
@@ -160,20 +160,28 @@ func (f folders) refuseRegistered(dir, id string) error {
 	return nil
 }
 
-// sweepRecord is what sweep.json says about ledgers; Datasets is the identifier of the shared one.
-type sweepRecord struct {
-	Trials []struct {
-		Name string `json:"name"`
-	} `json:"trials"`
-	Datasets string `json:"datasets"`
+// SweepRecord is what sweep.json says about ledgers; Datasets is the identifier of the shared one.
+type SweepRecord struct {
+	Trials   []struct{ Name string } // folders in that of the sweep
+	Datasets string
 }
 
-// readSweep reads sweep.json as far as it can be read; it may return the zero value.
-func readSweep(dir string) (r sweepRecord) {
-	if content, err := disk.ReadFile(filepath.Join(dir, folder.Sweep)); err == nil {
-		_ = json.Unmarshal(content, &r)
+// ReadSweep reads sweep.json. It returns no trials if there is no such file.
+func ReadSweep(dir string) (r SweepRecord, err error) {
+	path := filepath.Join(dir, folder.Sweep)
+	content, err := folder.Content(path)
+	if err != nil || content == nil {
+		return r, err
 	}
-	return r
+	if err := json.Unmarshal(content, &r); err != nil {
+		return r, fmt.Errorf("train: %s: found no list of trials (%w), expected what a sweep wrote: %w", path, err, checkpoints.ErrCorrupt)
+	}
+	for _, t := range r.Trials {
+		if !filepath.IsLocal(t.Name) || strings.ContainsAny(t.Name, `/\`) {
+			return SweepRecord{}, fmt.Errorf("train: %s: found the trial %q, expected the name of a folder: %w", path, t.Name, checkpoints.ErrCorrupt)
+		}
+	}
+	return r, nil
 }
 
 // claims returns what the ledgers say about a run; nothing if they do not know it.

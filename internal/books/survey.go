@@ -99,7 +99,9 @@ func (s *survey) sweep(dir string) error {
 	for _, r := range results {
 		names = append(names, r.Trial)
 	}
-	for _, t := range readSweep(dir).Trials {
+	record, err := ReadSweep(dir)
+	s.add(err)
+	for _, t := range record.Trials {
 		names = append(names, t.Name)
 	}
 	for _, name := range names {

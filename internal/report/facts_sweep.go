@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 
 	"dpsgd/checkpoints"
 	"dpsgd/internal/account"
@@ -38,11 +37,11 @@ type Sweep struct {
 // ReadSweep reads the folder of a sweep. The sweep may be going on meanwhile.
 func ReadSweep(dir string, q Request) (*Sweep, error) {
 	s := &Sweep{Dir: dir, Name: folder.Name(dir)}
-	trials, err := readTrials(dir)
+	record, err := books.ReadSweep(dir)
 	if err != nil {
 		return nil, err
 	}
-	s.Trials = len(trials)
+	s.Trials = len(record.Trials)
 	if s.Rows, err = books.ReadRows(dir); err != nil {
 		return nil, err
 	}
@@ -125,29 +124,6 @@ func together(dir string, members []checkpoints.Member) (_ *account.Answer, rele
 		answer = written.Composed.Answer
 	}
 	return &answer, releases, nil
-}
-
-func readTrials(dir string) ([]string, error) {
-	path := filepath.Join(dir, folder.Sweep)
-	content, err := os.ReadFile(path)
-	if err != nil {
-		return nil, fmt.Errorf("train: %w", err)
-	}
-	var found struct {
-		Trials []struct {
-			Name string `json:"name"`
-		} `json:"trials"`
-	}
-	if err := json.Unmarshal(content, &found); err != nil {
-		return nil, fmt.Errorf("train: %s: found no list of trials (%w), expected what a sweep wrote: %w", path, err, checkpoints.ErrCorrupt)
-	}
-	names := make([]string, len(found.Trials))
-	for i, t := range found.Trials {
-		if names[i] = t.Name; !filepath.IsLocal(t.Name) || strings.ContainsAny(t.Name, `/\`) {
-			return nil, fmt.Errorf("train: %s: found the trial %q, expected the name of a folder: %w", path, t.Name, checkpoints.ErrCorrupt)
-		}
-	}
-	return names, nil
 }
 
 // compose computes the cost of all trials together, at the smallest of their δ. Trials whose folder

@@ -378,6 +378,10 @@ func TestTrialAtWorkIsNotCollected(t *testing.T) {
 func TestTrialsOfTasksWithoutSweepFile(t *testing.T) {
 	s, o := sweepOf(t, tiny.Config, smallSweep), sweepOptions(t)
 	task(t, s, Share{First: 1}, o)
+	tiny.Write(t, filepath.Join(o.RunsDir, "sweep", folder.Sweep), "{")
+	if _, err := books.Verify(o.RunsDir, ""); !errors.Is(err, checkpoints.ErrCorrupt) {
+		t.Errorf("found %v of a damaged %s", err, folder.Sweep)
+	}
 	for i, lost := range []string{"sweep/" + folder.Sweep, folder.Uncollected} {
 		tiny.Check(t, os.RemoveAll(filepath.Join(o.RunsDir, lost)))
 		if check, err := books.Verify(o.RunsDir, ""); err != nil || check.Runs != 1 || check.Sweeps != 1 || check.Releases != 12 {
