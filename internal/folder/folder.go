@@ -316,9 +316,9 @@ func Keys(identity string) []Pair {
 		key, value, isYAML := strings.Cut(text, ":")
 		switch {
 		case text == "":
-		case strings.HasPrefix(text, "- ") && len(all) > 0:
+		case len(all) > 0 && (strings.HasPrefix(text, "- ") || depth > 0 && !isYAML || depth > len(sections)): // goes on
 			last := &all[len(all)-1]
-			last.Value = strings.TrimSpace(last.Value + " " + text[2:])
+			last.Value = strings.TrimSpace(last.Value + " " + strings.TrimPrefix(text, "- "))
 		case isYAML && depth <= len(sections):
 			sections = append(sections[:depth], key)
 			if value = strings.TrimSpace(value); value != "" || depth > 0 {

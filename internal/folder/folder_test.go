@@ -96,7 +96,9 @@ privacy:
 model:
   layers:
     - flatten
-    - linear: {out_features: classes}
+    - linear:
+        out_features:
+          classes
 optimizer:
   schedule:
     name: constant
@@ -112,7 +114,7 @@ func TestOf(t *testing.T) {
 			found = append(found, p.Key+" = "+p.Value)
 		}
 	}
-	want := []string{"data.name = digits", "privacy.clip_norm = 0.1", "model.layers = flatten linear: {out_features: classes}", "optimizer.schedule.name = constant", "steps = 100", "noise_multiplier = 0.75"}
+	want := []string{"data.name = digits", "privacy.clip_norm = 0.1", "model.layers = flatten linear: out_features: classes", "optimizer.schedule.name = constant", "steps = 100", "noise_multiplier = 0.75"}
 	if !slices.Equal(found, want) {
 		t.Errorf("found\n%s\nexpected\n%s", strings.Join(found, "\n"), strings.Join(want, "\n"))
 	}

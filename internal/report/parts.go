@@ -2,10 +2,10 @@ package report
 
 import (
 	"fmt"
-	"strings"
 
 	"dpsgd/internal/account"
 	"dpsgd/internal/attack"
+	"dpsgd/internal/folder"
 )
 
 // part is a piece of the page with a heading of its own: one run, one sweep, or runs side by side.
@@ -112,9 +112,12 @@ func (p part) Differences() Table {
 	var keys []string
 	for _, r := range p.SideBySide {
 		t.Heading = append(t.Heading, r.Name)
-		settings, order := settingsOf(r.YAML)
+		settings := map[string]string{}
+		for _, p := range folder.Keys(r.YAML) {
+			settings[p.Key] = p.Value
+			keys = append(keys, p.Key)
+		}
 		all = append(all, settings)
-		keys = append(keys, order...)
 	}
 	keys = different(keys)
 	for _, key := range keys {
@@ -132,32 +135,6 @@ func (p part) Differences() Table {
 		}
 	}
 	return t
-}
-
-// settingsOf reads the values of a configuration, as the program writes it, by their full keys, and
-// returns the keys in their order. Items of a list stand together under its key.
-func settingsOf(yaml string) (settings map[string]string, order []string) {
-	settings = map[string]string{}
-	var sections []string
-	last := ""
-	for line := range strings.SplitSeq(yaml, "\n") {
-		text := strings.TrimLeft(line, " ")
-		depth := (len(line) - len(text)) / 2
-		key, value, isKey := strings.Cut(text, ":")
-		switch {
-		case text == "":
-		case strings.HasPrefix(text, "-") || !isKey || depth > len(sections):
-			settings[last] = strings.TrimSpace(settings[last] + " " + text)
-		default:
-			sections = append(sections[:depth], key)
-			last = strings.Join(sections, ".")
-			if _, known := settings[last]; !known {
-				order = append(order, last)
-			}
-			settings[last] = strings.TrimSpace(value)
-		}
-	}
-	return settings, order
 }
 
 // accountants says in words by which accountant an ε is, and what RDP says beside it.
