@@ -2,7 +2,6 @@ package pate
 
 import (
 	"context"
-	"math"
 	"slices"
 
 	"dpsgd/data"
@@ -10,6 +9,7 @@ import (
 	"dpsgd/internal/gradients"
 	"dpsgd/internal/kernel"
 	"dpsgd/internal/run"
+	"dpsgd/internal/score"
 	"dpsgd/internal/setup"
 	"dpsgd/internal/sgd"
 	"dpsgd/internal/statement"
@@ -150,13 +150,7 @@ func (n *network) train(ctx context.Context, indices []int, seed uint64) error {
 func (n *network) predict() ([]float64, error) {
 	var all []float64
 	err := n.pool.Each(func(_ int, p gradients.Prediction) {
-		sum, most := 0.0, slices.Max(p.Outputs)
-		for _, z := range p.Outputs {
-			sum += math.Exp(float64(z - most))
-		}
-		for _, z := range p.Outputs {
-			all = append(all, math.Exp(float64(z-most))/sum)
-		}
+		all = append(all, score.Softmax(p.Outputs)...)
 	})
 	return all, err
 }

@@ -56,7 +56,7 @@ func (e *Examination) Add(label int, targets, outputs []float32, loss float32) {
 	if e.Task == data.Class {
 		class := Largest(outputs)
 		e.Matrix.Add(label, class)
-		e.Predictions = append(e.Predictions, Prediction{label, class, probability(outputs, class)})
+		e.Predictions = append(e.Predictions, Prediction{label, class, Softmax(outputs)[class]})
 	}
 	e.outcomes = append(e.outcomes, outcome{slices.Clone(outputs), targets, label})
 	e.TestLoss += float64(loss) // the sum, until Close
@@ -106,14 +106,17 @@ func (e *Examination) Measure() {
 	}
 }
 
-// probability returns the softmax of all logits at class, which should have the largest logit: the
-// inverse of Σ exp(logit - largest logit).
-func probability(logits []float32, class int) float64 {
-	var sum float64
-	for _, l := range logits {
-		sum += math.Exp(float64(l) - float64(logits[class]))
+// Softmax returns the probabilities that logits give to the classes: all NaN where a model diverged.
+func Softmax(logits []float32) []float64 {
+	chances, most, sum := make([]float64, len(logits)), float64(slices.Max(logits)), 0.0
+	for i, l := range logits {
+		chances[i] = math.Exp(float64(l) - most)
+		sum += chances[i]
 	}
-	return 1 / sum
+	for i := range chances {
+		chances[i] /= sum
+	}
+	return chances
 }
 
 // Matrix counts the predictions of a model by the class of the example and the predicted class.

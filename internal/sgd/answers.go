@@ -2,7 +2,6 @@ package sgd
 
 import (
 	"fmt"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,6 +11,7 @@ import (
 	"dpsgd/internal/books"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/run"
+	"dpsgd/internal/score"
 	"dpsgd/release"
 )
 
@@ -57,13 +57,12 @@ func (r *Run) tellRest() error {
 	if err := r.append(r.stage()); err != nil {
 		return err
 	}
-	chances := make([]float64, r.Source.Classes)
 	err := r.Mean.InPlaceOf(r.Model.Values, func() error {
 		return r.predictTrain(func(i int, logits []float32) {
 			if r.told[i] != untold {
 				return
 			}
-			softmax(chances, logits)
+			chances := score.Softmax(logits)
 			r.answers.OfLabels(chances) // the model learnt answers, and the prior is about labels
 			r.told[i] = int32(r.ask(r.answers.Likely(chances), i))
 		})
@@ -186,16 +185,4 @@ func (r *Run) checkAnswers() error {
 	}
 	r.trainer.Learn(r.told)
 	return nil
-}
-
-// softmax sets chances to the probabilities that logits give to the classes.
-func softmax(chances []float64, logits []float32) {
-	most, sum := float64(slices.Max(logits)), 0.0
-	for i, v := range logits {
-		chances[i] = math.Exp(float64(v) - most)
-		sum += chances[i]
-	}
-	for i := range chances {
-		chances[i] /= sum
-	}
 }

@@ -11,6 +11,7 @@ import (
 	"dpsgd/features"
 	"dpsgd/internal/gradients"
 	"dpsgd/internal/kernel"
+	"dpsgd/internal/score"
 )
 
 // ErrInput is matched if a model is given another kind of input than it was trained on.
@@ -112,25 +113,22 @@ var errDiverged = errors.New("the model of the run answers with numbers that are
 // shares returns the classes with their probabilities, the softmax of the logits, or the labels with
 // theirs, the most probable first. Of equal ones the smaller label comes first, as in an evaluation.
 func (p *Predictor) shares(logits []float32) ([]Share, error) {
-	largest := float64(slices.Max(logits))
-	chances, order, sum := make([]float64, len(logits)), make([]int, len(logits)), 0.0
-	for i, l := range logits {
-		chances[i], order[i] = math.Exp(float64(l)-largest), i
-		sum += chances[i]
-	}
-	if math.IsNaN(sum) || math.IsInf(sum, 0) {
+	chances, order := score.Softmax(logits), make([]int, len(logits))
+	if math.IsNaN(chances[0]) {
 		return nil, errDiverged
+	}
+	for i := range order {
+		order[i] = i
 	}
 	if p.model.Config.Data.Task() == data.Labels { // each by itself
 		for i, l := range logits {
 			chances[i] = 1 / (1 + math.Exp(-float64(l)))
 		}
-		sum = 1
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(logits[b], logits[a]) })
 	shares := make([]Share, len(order))
 	for i, label := range order {
-		shares[i] = Share{p.model.Data.Names[label], chances[label] / sum}
+		shares[i] = Share{p.model.Data.Names[label], chances[label]}
 	}
 	return shares, nil
 }
