@@ -2,13 +2,13 @@ package sgd
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 
 	"dpsgd/accountant"
 	"dpsgd/checkpoints"
 	"dpsgd/internal/books"
+	"dpsgd/internal/disk"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/run"
 	"dpsgd/internal/score"
@@ -146,7 +146,7 @@ func (r *Run) readAnswers() error {
 	if r.Books == nil || !folder.HoldsAny(r.Dir, folder.Labels) {
 		return nil // which checkAnswers deals with
 	}
-	content, err := os.ReadFile(r.Path(folder.Labels))
+	content, err := disk.ReadFile(r.Path(folder.Labels))
 	if err != nil {
 		return fmt.Errorf("train: %w", err)
 	}

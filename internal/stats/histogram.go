@@ -130,9 +130,12 @@ func mixed(name string, values, n int, epsilon, delta float64) (float64, error) 
 	low, high := min(epsilon, maxLocal), maxLocal+0.0
 	for high-low > low/1000 {
 		middle := (low + high) / 2
-		together, err := theorems.Shuffle(middle, n, delta)
+		var together float64
+		var err error
 		if name == "randomized_response" { // for which the bound is tighter
 			together, err = theorems.ShuffleResponse(middle, values, n, delta)
+		} else {
+			together, err = theorems.Shuffle(middle, n, delta)
 		}
 		if err != nil {
 			return 0, err
