@@ -215,6 +215,17 @@ func Counts(l *accountant.Ledger) map[accountant.Event]int {
 	return n
 }
 
+// Holds reports whether every event of l is in the ledger whole at least as often as in l.
+func Holds(whole, l *accountant.Ledger) bool {
+	left := Counts(whole)
+	for _, e := range l.Entries() {
+		if left[e.Event] -= e.Count; left[e.Event] < 0 {
+			return false
+		}
+	}
+	return true
+}
+
 // AddAll adds the releases of the ledger from to the ledger to, of the same run:
 // [accountant.Ledger.Join] adds those of another one.
 func AddAll(to, from *accountant.Ledger) error {

@@ -7,6 +7,7 @@ import (
 
 	"dpsgd/accountant"
 	"dpsgd/checkpoints"
+	"dpsgd/internal/account"
 	"dpsgd/internal/folder"
 )
 
@@ -92,7 +93,7 @@ func (f folders) refuseOlder(dir string, d *checkpoints.Datasets) error {
 	for _, m := range ahead {
 		_, isApart := apart.Member(m.Run)
 		reserved := now.reservationOf(m.Path)
-		isTask := reserved.Lock == "" && within(m.Ledger, reserved.Planned) // whose ledger apart is gone
+		isTask := reserved.Lock == "" && account.Holds(reserved.Planned, m.Ledger) // whose ledger apart is gone
 		if known, registered := now.Member(m.Run); !isApart && !isTask && (!registered || !inFlight(known, m)) {
 			return now.older(fmt.Sprintf("%d releases of %s", known.Entries, m.Path), fmt.Sprintf("the %d of its ledger", m.Entries))
 		}
@@ -124,5 +125,5 @@ func (k Known) lostReservation(m checkpoints.Member) (bool, error) {
 			return false, err
 		}
 	}
-	return !within(m.Planned.Releases, larger(m.Ledger, k.reservationOf(m.Path).Planned)), nil
+	return !account.Holds(larger(m.Ledger, k.reservationOf(m.Path).Planned), m.Planned.Releases), nil
 }

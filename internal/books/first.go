@@ -56,7 +56,7 @@ func used(l checkpoints.Limit, first *checkpoints.First, all *accountant.Ledger)
 	}
 	epsilon, delta := math.Inf(1), l.Delta
 	if first != nil {
-		if delta = first.Rest; within(all, first.Planned) {
+		if delta = first.Rest; account.Holds(first.Planned, all) {
 			epsilon = l.Epsilon
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"dpsgd/accountant"
 	"dpsgd/checkpoints"
 	"dpsgd/configs"
+	"dpsgd/internal/account"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/setup"
 	"dpsgd/release"
@@ -123,7 +124,7 @@ func (b *Books) reserveApart(planned *accountant.Ledger) error {
 		return nil
 	}
 	r := shared.reservationOf(b.own.Path)
-	if b.reserved = r.Planned; r.Lock != "" || !r.Same(b.own.Data.Subject()) || !within(planned, r.Planned) {
+	if b.reserved = r.Planned; r.Lock != "" || !r.Same(b.own.Data.Subject()) || !account.Holds(r.Planned, planned) {
 		return fmt.Errorf("%w %s, ε = %g at δ = %g: found no room for %s in %s, expected that it was reserved; give `train sweep FILE --collect` once before the tasks",
 			ErrLimit, b.own.Data.Name, limit.Epsilon, limit.Delta, b.own.Path, shared.path())
 	}
@@ -137,7 +138,7 @@ func (b *Books) allows(e accountant.Event, count int) error {
 		return nil
 	}
 	next, err := b.Ledger().With(e, count)
-	if err != nil || within(next, b.reserved) {
+	if err != nil || account.Holds(b.reserved, next) {
 		return err
 	}
 	err = fmt.Errorf("%w %s: found a release beyond what was reserved for %s, expected none", ErrLimit, b.own.Data.Name, b.own.Path)
@@ -188,7 +189,7 @@ func ReserveTrials(registry string, trials []checkpoints.Reservation, lock strin
 				continue
 			}
 			after.Reserved = append(after.Reserved, t)
-			if old.Lock != lock || !within(t.Planned, old.Planned) || !within(old.Planned, t.Planned) {
+			if old.Lock != lock || !account.Holds(old.Planned, t.Planned) || !account.Holds(t.Planned, old.Planned) {
 				terms.Reserve = append(terms.Reserve, t)
 			}
 		}

@@ -159,9 +159,6 @@ func larger(a, b *accountant.Ledger) *accountant.Ledger {
 	return l
 }
 
-// within reports whether every event of l is in the ledger of at least as often as in l.
-func within(l, of *accountant.Ledger) bool { return larger(l, of).Count() == of.Count() }
-
 // refuseSetting refuses s as a limit: the first one after a release or while a run is at work, a
 // larger one after a release, or one below what is used.
 func (s LimitState) refuseSetting(k Known) error {

@@ -209,10 +209,8 @@ func (p *plan) dry(nothing records, factor float64) (*accountant.Ledger, error) 
 func with(l *accountant.Ledger, statistics []asked) (*accountant.Ledger, error) {
 	l = l.Clone()
 	for _, a := range statistics {
-		for _, e := range a.releases.Entries() {
-			if err := l.Add(e.Event, e.Count); err != nil {
-				return nil, err
-			}
+		if err := account.AddAll(l, a.releases); err != nil {
+			return nil, err
 		}
 	}
 	return l, nil
@@ -230,24 +228,10 @@ func (p *plan) allows(spent *accountant.Ledger, next accountant.Event) (bool, er
 // within reports whether a ledger stays within the budget. If all its events are of the plan, it
 // does, without asking the accountant: the plan does, and an ε does not fall when events are added.
 func (p *plan) within(l *accountant.Ledger) (bool, error) {
-	if p.holds(l) {
+	if account.Holds(p.releases, l) {
 		return true, nil
 	}
 	return p.asks(l)
-}
-
-// holds reports whether all events of a ledger are events of the plan.
-func (p *plan) holds(l *accountant.Ledger) bool {
-	left := map[accountant.Event]int{}
-	for _, e := range p.releases.Entries() {
-		left[e.Event] += e.Count
-	}
-	for _, e := range l.Entries() {
-		if left[e.Event] -= e.Count; left[e.Event] < 0 {
-			return false
-		}
-	}
-	return true
 }
 
 // asks reports whether the accountant finds a ledger within the budget.

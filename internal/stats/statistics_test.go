@@ -13,6 +13,7 @@ import (
 	"dpsgd/accountant/theorems"
 	"dpsgd/configs"
 	"dpsgd/data"
+	"dpsgd/internal/account"
 	"dpsgd/internal/tiny"
 	"dpsgd/release"
 	"dpsgd/release/answer"
@@ -294,7 +295,7 @@ func TestPrintedCostIsSpent(t *testing.T) {
 		if planned := a.releases.Entries(); !slices.Equal(events, planned) {
 			t.Errorf("%s: found the events %v, expected those of the plan, %v", text, events, planned)
 		}
-		if more := tiny.Must(p.releases.With(events[0].Event, 1))(t); !p.holds(p.releases) || p.holds(more) {
+		if more := tiny.Must(p.releases.With(events[0].Event, 1))(t); !account.Holds(p.releases, p.releases) || account.Holds(p.releases, more) {
 			t.Errorf("%s: the plan does not hold itself, or holds one more of %v", text, events[0].Event)
 		}
 		sum, deltas := 0.0, 0.0
