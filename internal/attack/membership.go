@@ -77,7 +77,7 @@ type Operating struct {
 func OnRun(dir string, o train.Options) (*Membership, error) {
 	var training, others []float64
 	err := train.EachLogits(dir, o, func(trained bool, logits []float32, label int) {
-		if margin := Margin(logits, label); trained {
+		if margin := score.Margin(logits, label); trained {
 			training = append(training, margin)
 		} else {
 			others = append(others, margin)
@@ -151,25 +151,6 @@ var (
 
 const mostEpsilon = 50 // ends a search for ε
 
-// Margin measures how sure a model is of an example's class: the logarithm of p/(1-p), where p is
-// the probability of that class. It orders examples as their losses do (Yeom, Giacomelli,
-// Fredrikson, Jha 2018, arXiv:1709.01604), and does not saturate where p rounds to 1.
-func Margin(logits []float32, label int) float64 {
-	most := math.Inf(-1)
-	for class, l := range logits {
-		if class != label {
-			most = max(most, float64(l))
-		}
-	}
-	var others float64
-	for class, l := range logits {
-		if class != label {
-			others += math.Exp(float64(l) - most)
-		}
-	}
-	return float64(logits[label]) - most - math.Log(others)
-}
-
 // Tell measures the attack on the margins, or other scores, of training examples and of others; delta
 // is the δ of the run, and the lower bound on ε is wrong with a probability of at most level. It
 // fails for fewer than two of a kind, and for margins that are no numbers: of a model that diverged.
@@ -198,8 +179,7 @@ func (m *Membership) area(training, others []float64) {
 	mean, spread := stat.MeanVariance(over, nil)
 	otherSpread := stat.Variance(under, nil)
 	deviation := math.Sqrt(spread/float64(len(over)) + otherSpread/float64(len(under)))
-	const normal975 = 1.959963984540054
-	m.AUC, m.Low, m.High = mean, max(0, mean-normal975*deviation), min(1, mean+normal975*deviation)
+	m.AUC, m.Low, m.High = mean, max(0, mean-score.Normal975*deviation), min(1, mean+score.Normal975*deviation)
 }
 
 // placements returns for each of values the share of others below it. An equal one counts half.

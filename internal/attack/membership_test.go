@@ -7,6 +7,7 @@ import (
 
 	"dpsgd/data"
 	"dpsgd/internal/random"
+	"dpsgd/internal/score"
 	"dpsgd/internal/tiny"
 	"dpsgd/internal/tiny/tinyrun"
 )
@@ -124,11 +125,11 @@ func TestMargin(t *testing.T) {
 	sum := math.Exp(1) + math.Exp(-0.5) + math.Exp(2)
 	for label, l := range logits {
 		p := math.Exp(float64(l)) / sum
-		if found, want := Margin(logits, label), math.Log(p/(1-p)); math.Abs(found-want) > 1e-12 {
+		if found, want := score.Margin(logits, label), math.Log(p/(1-p)); math.Abs(found-want) > 1e-12 {
 			t.Errorf("class %d: found %v, expected %v", label, found, want)
 		}
 	}
-	if sure, surer := Margin([]float32{90, 0}, 0), Margin([]float32{95, 0}, 0); sure != 90 || surer != 95 {
+	if sure, surer := score.Margin([]float32{90, 0}, 0), score.Margin([]float32{95, 0}, 0); sure != 90 || surer != 95 {
 		t.Errorf("found %v and %v", sure, surer)
 	}
 }

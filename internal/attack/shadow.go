@@ -20,6 +20,7 @@ import (
 	"dpsgd/internal/folder"
 	"dpsgd/internal/random"
 	"dpsgd/internal/run"
+	"dpsgd/internal/score"
 	"dpsgd/internal/setup"
 	"dpsgd/internal/sweep"
 	"dpsgd/internal/train"
@@ -283,7 +284,7 @@ func modelOf(dir string, seen *data.Split, numbers []int) (model, error) {
 	at := 0
 	err := train.EachLogits(dir, train.Options{Options: run.Options{Request: setup.Request{Given: seen}}}, func(trained bool, logits []float32, label int) {
 		if at < len(numbers) {
-			m.margins[numbers[at]], m.in[numbers[at]] = Margin(logits, label), trained
+			m.margins[numbers[at]], m.in[numbers[at]] = score.Margin(logits, label), trained
 		}
 		at++
 	})

@@ -109,7 +109,7 @@ func (m *Measure) add(of moments) { m.Value, m.Low = m.Value+of.value, m.Low+of.
 // mean ends a mean over so many classes, with the normal interval of a sum of about independent
 // parts.
 func (m *Measure) mean(count float64) {
-	half := normal975 * math.Sqrt(m.Low) / count
+	half := Normal975 * math.Sqrt(m.Low) / count
 	m.Value /= count
 	m.Low, m.High = max(0, m.Value-half), min(1, m.Value+half)
 	if count == 0 {
@@ -153,7 +153,9 @@ func aurocOf(outcomes []outcome, name int) moments {
 	order := make([]int, len(outcomes))
 	scores := make([]float64, len(outcomes))
 	for i, o := range outcomes {
-		order[i], scores[i] = i, margin(o.outputs, name, o.targets != nil)
+		if order[i], scores[i] = i, Margin(o.outputs, name); o.targets != nil { // each label is by itself
+			scores[i] = float64(o.outputs[name])
+		}
 	}
 	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(scores[a], scores[b]) })
 	ranks, positive := 0.0, 0.0
@@ -176,25 +178,23 @@ func aurocOf(outcomes []outcome, name int) moments {
 	return moments{a, (a*(1-a) + (positive-1)*(q1-a*a) + (negative-1)*(q2-a*a)) / (positive * negative)}
 }
 
-// margin returns what orders examples by how sure a model is of a label, or of a class: for a
-// class, its logit less the logarithm of the others' sum.
-func margin(outputs []float32, name int, label bool) float64 {
-	if label {
-		return float64(outputs[name])
-	}
+// Margin measures how sure a model is of an example's class: the logarithm of p/(1-p), where p is
+// the probability of that class. It orders examples as their losses do (Yeom, Giacomelli,
+// Fredrikson, Jha 2018, arXiv:1709.01604), and does not saturate where p rounds to 1.
+func Margin(logits []float32, label int) float64 {
 	most := math.Inf(-1)
-	for i, v := range outputs {
-		if i != name {
-			most = max(most, float64(v))
+	for class, l := range logits {
+		if class != label {
+			most = max(most, float64(l))
 		}
 	}
-	sum := 0.0
-	for i, v := range outputs {
-		if i != name {
-			sum += math.Exp(float64(v) - most)
+	var others float64
+	for class, l := range logits {
+		if class != label {
+			others += math.Exp(float64(l) - most)
 		}
 	}
-	return float64(outputs[name]) - most - math.Log(sum)
+	return float64(logits[label]) - most - math.Log(others)
 }
 
 // meanOf returns the mean of a function of the errors, with its normal interval.
@@ -204,7 +204,7 @@ func meanOf(name string, outcomes []outcome, of func(float64) float64) Measure {
 		values[i] = of(float64(o.outputs[0]) - float64(o.targets[0]))
 	}
 	mean, deviation := stat.MeanStdDev(values, nil)
-	half := normal975 * deviation / math.Sqrt(float64(len(values)))
+	half := Normal975 * deviation / math.Sqrt(float64(len(values)))
 	if len(values) < 2 {
 		half = math.MaxFloat64 / 2 // unknown
 	}

@@ -175,7 +175,7 @@ func NewShare(correct, examples int) Share {
 	return s
 }
 
-const normal975 = 1.959963984540054 // quantile of the standard normal distribution
+const Normal975 = 1.959963984540054 // quantile of the standard normal distribution
 
 // Wilson returns the 95 % score interval of a share of independent examples (Wilson 1927, "Probable
 // inference, the law of succession, and statistical inference", JASA 22, equation 9, as Brown, Cai
@@ -185,7 +185,7 @@ func Wilson(correct, examples int) (low, high float64) {
 	if examples == 0 {
 		return 0, 1
 	}
-	n, p, z := float64(examples), float64(correct)/float64(examples), normal975
+	n, p, z := float64(examples), float64(correct)/float64(examples), Normal975
 	centre := (p + z*z/(2*n)) / (1 + z*z/n)
 	half := z / (1 + z*z/n) * math.Sqrt(p*(1-p)/n+z*z/(4*n*n))
 	return max(0, centre-half), min(1, centre+half)
