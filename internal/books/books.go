@@ -170,7 +170,7 @@ func (b *Books) AppendAll(step int, e accountant.Event, count int) error {
 	if err == nil {
 		err = b.datasets.Register(b.Journal, b.own)
 	}
-	return cmp.Or(b.Told(err), err)
+	return b.Told(err)
 }
 
 // Begin writes two files into the empty folder dir of a new run: its configuration c, as write
