@@ -273,7 +273,7 @@ func (s Shadows) claim() error {
 // model holds the answers of a trained model to the examples of a pool.
 type model struct {
 	dir     string
-	margins []float64 // by example, see [Margin]
+	margins []float64 // by example, see [score.Margin]
 	in      []bool    // whether it was trained on the example
 }
 

@@ -94,13 +94,12 @@ func refuse(c *configs.Config, o setup.Outline) error {
 		{c.Pate.Pool >= o.Tests, fmt.Sprintf("pate.pool %d", c.Pate.Pool), fmt.Sprintf("fewer than the %d test examples, the others of which measure the student", o.Tests)},
 		{c.Pate.Queries > c.Pate.Pool, fmt.Sprintf("pate.queries %d", c.Pate.Queries), fmt.Sprintf("at most pate.pool, %d", c.Pate.Pool)},
 		{c.Pate.Threshold > c.Pate.Teachers && c.Pate.Aggregation == "confident", fmt.Sprintf("pate.threshold %d", c.Pate.Threshold), fmt.Sprintf("at most the %d votes of all teachers", c.Pate.Teachers)},
-		{c.Privacy.Delta >= 1/float64(max(1, o.Examples)), fmt.Sprintf("privacy.delta %g", c.Privacy.Delta), fmt.Sprintf("less than 1/n = %.3g for n = %d training examples", 1/float64(max(1, o.Examples)), o.Examples)},
 	} {
 		if wrong.is {
 			return fmt.Errorf("%w: found %s, expected %s for `train pate`", setup.ErrPlan, wrong.found, wrong.expected)
 		}
 	}
-	return nil
+	return setup.CheckDelta(c.Privacy.Delta, o.Examples, "training examples")
 }
 
 // aggregate sets how the plan answers votes and, for "confident", how it checks them first, and the
