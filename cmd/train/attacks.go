@@ -4,12 +4,12 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"path/filepath"
 	"strings"
 
 	"dpsgd/accountant"
 	"dpsgd/cmd/train/internal/shell"
 	"dpsgd/internal/attack"
+	"dpsgd/internal/report"
 	"dpsgd/internal/score"
 	"dpsgd/internal/train"
 
@@ -140,8 +140,8 @@ written into the folder of the run. It takes training and test examples to be dr
 		Example: "  train attack membership runs/digits-1",
 		Args:    shell.Args(1, 1, oneRun),
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := privateName("--out", out, "membership.private.svg"); err != nil {
-				return err
+			if err := report.CheckName("--out", out, "membership.private.svg"); err != nil {
+				return shell.AsUsage(err)
 			}
 			if a.JSON {
 				a.Warn(notPrivate)
@@ -159,14 +159,6 @@ const picture = "the picture"
 
 // notPrivate is the warning that stands before what is computed from training examples.
 const notPrivate = "NOT PRIVATE: this is computed from training examples without noise. Do not publish it"
-
-// privateName refuses a name, unless it is "", that does not say that the file is NOT private.
-func privateName(flag, name, example string) error {
-	if name != "" && !strings.Contains(strings.ToLower(filepath.Base(name)), "private") {
-		return shell.Usagef("found %s %s for what is NOT private, expected a name with \"private\" in it, such as %s", flag, name, example)
-	}
-	return nil
-}
 
 func printMembership(w io.Writer, m *attack.Membership) {
 	fmt.Fprintf(w, "%s\n\n%s training and %s test examples of %s\n\n", notPrivate, shell.Count(m.Training), shell.Count(m.Test), m.Run)

@@ -12,6 +12,7 @@ import (
 	"dpsgd/internal/attack"
 	"dpsgd/internal/chart"
 	"dpsgd/internal/folder"
+	"dpsgd/internal/report"
 	"dpsgd/internal/stats"
 	"dpsgd/internal/sweep"
 
@@ -108,8 +109,8 @@ func (f *auditFlags) membership(a *shell.App, c *cobra.Command, name string) err
 	if extra := shell.GivenFlag(c, func(name string) bool { return name == "examples" || name == "observations" }); extra != "" {
 		return shell.Usagef("found %s with --shadows, expected it without", extra)
 	}
-	if err := cmp.Or(privateName("--out", f.out, "membership.private.svg"), privateName("--shadow-dir", f.shadows.Dir, "shadows.private")); err != nil {
-		return err
+	if err := cmp.Or(report.CheckName("--out", f.out, "membership.private.svg"), report.CheckName("--shadow-dir", f.shadows.Dir, "shadows.private")); err != nil {
+		return shell.AsUsage(err)
 	}
 	if a.JSON {
 		a.Warn(notPrivate)

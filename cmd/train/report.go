@@ -38,9 +38,10 @@ The file needs no network and runs no script. It holds what is public and nothin
 			if ending := strings.ToLower(filepath.Ext(path)); ending != ".html" && ending != ".htm" {
 				return shell.Usagef("found -o %s, expected a file that ends in .html", path)
 			}
-			r := &report.Report{Private: request.Private}
-			if err := r.CheckName(path); err != nil {
-				return shell.AsUsage(err)
+			if request.Private {
+				if err := report.CheckName("-o", path, "report.private.html"); err != nil {
+					return shell.AsUsage(err)
+				}
 			}
 			r, err := report.Read(c.Context(), args, request, version())
 			if err := shell.Ended(c.Context(), err); err != nil {

@@ -4,7 +4,7 @@
 //
 // It reads what is public, or computed from what was released and from test examples, so a report
 // can be shown to whoever may see the model. With [Request.Private] it adds private diagnostics and
-// marks them: such a report is NOT private, and its file has to be named so ([Report.CheckName]).
+// marks them: such a report is NOT private, and its file has to be named so ([CheckName]).
 //
 // Names, classes and configurations come from people and files. All of them are text to the page,
 // whatever they hold: html/template escapes them, and the page forbids scripts by its own policy.
@@ -31,8 +31,8 @@ import (
 	"dpsgd/internal/folder"
 )
 
-// ErrName: a report is NOT private, and its file name does not say so.
-var ErrName = errors.New("train: the name of the report")
+// ErrName: a file is NOT private, and its name does not say so.
+var ErrName = errors.New("train: the name of what is written")
 
 // Report is the content of a page about runs and sweeps.
 type Report struct {
@@ -92,19 +92,21 @@ func (r *Report) title() string {
 	return fmt.Sprintf("%d runs and %d sweeps", len(r.Runs), len(r.Sweeps))
 }
 
-// CheckName refuses a file name without "private" for a report that is NOT private: people
-// take whatever a run writes for public unless its name says otherwise.
-func (r *Report) CheckName(path string) error {
-	if r.Private && !strings.Contains(strings.ToLower(filepath.Base(path)), "private") {
-		return fmt.Errorf("%w: found %s for a report that is NOT private, expected a name with \"private\" in it, such as report.private.html", ErrName, path)
+// CheckName refuses a name, unless it is "", without "private" for what is NOT private: people take
+// whatever a run writes for public unless its name says otherwise.
+func CheckName(flag, name, example string) error {
+	if name != "" && !strings.Contains(strings.ToLower(filepath.Base(name)), "private") {
+		return fmt.Errorf("%w: found %s %s for what is NOT private, expected a name with \"private\" in it, such as %s", ErrName, flag, name, example)
 	}
 	return nil
 }
 
 // Write writes the report as one HTML file, whole or absent.
 func (r *Report) Write(path string) error {
-	if err := r.CheckName(path); err != nil {
-		return err
+	if r.Private {
+		if err := CheckName("-o", path, "report.private.html"); err != nil {
+			return err
+		}
 	}
 	page, err := r.HTML()
 	if err != nil {
