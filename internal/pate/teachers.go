@@ -55,11 +55,7 @@ func partition(n, teachers int, seed uint64) [][]int {
 	for i := range order {
 		order[i] = i
 	}
-	src := random.Seeded(seed)
-	for i := n - 1; i > 0; i-- { // Fisher and Yates; nothing rests on its law
-		j := int(src.Uint64() % uint64(i+1))
-		order[i], order[j] = order[j], order[i]
-	}
+	random.Seeded(seed).Reorder(order)
 	parts := make([][]int, teachers)
 	for k := range parts {
 		parts[k] = order[k*n/teachers : (k+1)*n/teachers]

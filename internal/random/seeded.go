@@ -23,6 +23,15 @@ func (p *Public) Uint64() uint64 { return p.words.Uint64() }
 // Float64 returns what [Source.Float64] would make of the next word.
 func (p *Public) Float64() float64 { return p.words.Float64() }
 
+// Reorder draws an order of numbers (Fisher and Yates; Knuth, The Art of Computer Programming 2,
+// Algorithm 3.4.2P), near enough to uniform for what is public: nothing rests on its law.
+func (p *Public) Reorder(order []int) {
+	for i := len(order) - 1; i > 0; i-- {
+		j := int(p.Uint64() % uint64(i+1))
+		order[i], order[j] = order[j], order[i]
+	}
+}
+
 // ForTest returns a Source with the words of [Seeded], which are no secret: tests repeat what they
 // saw. It panics in any other program, and [TestSecretsComeFromTheSystem] refuses it in any file
 // that is no test.

@@ -95,19 +95,9 @@ func (b *Batches) PerPass() int { return max(1, len(b.indices)/b.batch) }
 func (b *Batches) At(step int) []int {
 	if pass := step / b.PerPass(); pass != b.pass {
 		b.pass = pass
-		b.shuffle()
+		copy(b.order, b.indices)
+		random.Seeded(b.seed*0x9e3779b97f4a7c15 + uint64(pass)).Reorder(b.order)
 	}
 	from := step % b.PerPass() * b.batch
 	return b.order[from:min(from+b.batch, len(b.order))]
-}
-
-// shuffle draws the order of a pass (Fisher and Yates; Knuth, The Art of Computer Programming 2,
-// Algorithm 3.4.2P). The order is public and near enough to uniform: nothing rests on its law.
-func (b *Batches) shuffle() {
-	copy(b.order, b.indices)
-	src := random.Seeded(b.seed*0x9e3779b97f4a7c15 + uint64(b.pass))
-	for i := len(b.order) - 1; i > 0; i-- {
-		j := int(src.Uint64() % uint64(i+1))
-		b.order[i], b.order[j] = b.order[j], b.order[i]
-	}
 }
