@@ -14,6 +14,7 @@ import (
 	"dpsgd/internal/account"
 	"dpsgd/internal/books"
 	"dpsgd/internal/gradients"
+	"dpsgd/internal/run"
 	"dpsgd/internal/score"
 	"dpsgd/internal/statement"
 	"dpsgd/internal/sweep"
@@ -149,7 +150,7 @@ func TestFormats(t *testing.T) {
 	for _, test := range [][2]string{
 		{shell.Count(0), "0"}, {shell.Count(999), "999"}, {shell.Count(1000), "1,000"}, {shell.Count(1234567), "1,234,567"},
 		{shell.Duration(0.4), "0s"}, {shell.Duration(59.6), "1m0s"}, {shell.Duration(3600), "1h00m"}, {shell.Duration(7500), "2h05m"},
-		{shell.Short(9999), "9999"}, {shell.Short(123456), "123k"}, {shell.Megabytes(3 << 19), "1.5 MiB"},
+		{shell.Short(9999), "9999"}, {shell.Short(123456), "123k"}, {run.Size(3 << 19), "1.5 MiB"},
 		{shell.Guarantee(math.MaxFloat64, 0.1, "rdp", nil), "NOT PRIVATE: ε is infinite"}, {shell.Guarantee(math.MaxFloat64, 0.1, account.ByChoice, nil), statement.NotKnown + " at δ = 0.1"},
 		{shell.Cut("short", 5), "short"}, {shell.Cut("longer", 5), "long…"}, {shell.Cut("εεεεεε", 3), "εε…"},
 		{outcome(books.Row{Test: score.Untested(), Answer: account.Answer{Epsilon: 1.2341}, Status: "diverged"}), "no test accuracy  ε 1.235  0s  diverged"},

@@ -11,6 +11,7 @@ import (
 	"dpsgd/configs"
 	"dpsgd/data"
 	"dpsgd/internal/folder"
+	"dpsgd/internal/run"
 	"dpsgd/internal/setup"
 	"dpsgd/internal/spelling"
 
@@ -129,5 +130,5 @@ func dataFetchCommand(a *shell.App) *cobra.Command {
 type fetchProgress struct{ shell.Display }
 
 func (f *fetchProgress) progress(file string, done, total int64) {
-	f.Step(int(done), int(total), false, fmt.Sprintf("%s  %s of %s", shell.Cut(file, 30), shell.Megabytes(int(done)), shell.Megabytes(int(total))))
+	f.Step(int(done), int(total), false, fmt.Sprintf("%s  %s of %s", shell.Cut(file, 30), run.Size(done), run.Size(total)))
 }

@@ -31,7 +31,7 @@ func (p *runWatcher) Started(o train.Overview) {
 	plan := o.Plan
 	fmt.Fprintf(p.W, "privacy   noise multiplier %.4f, clip norm %g\nsampling  %s, probability %.4g\n", plan.NoiseMultiplier(), plan.Policy.Bound(), plan.Sampler.Name(), plan.SamplingProbability)
 	by := ""
-	if plan.Accountant.Name() != "rdp" { // which is shown beside it
+	if plan.Accountant.Name() != account.RDP { // which is shown beside it
 		by = " by " + plan.Accountant.Name()
 	}
 	if plan.Budget != nil {

@@ -221,7 +221,7 @@ func (a Audited) one(ctx context.Context, claim string, p release.Plan, event ac
 		return outcome{}, err
 	}
 	t := outcome{Tested: Tested{Claim: claim, Quantity: "ε"}, observed: o}
-	exact, err := accountants.New("exact", accountant.RelationOf(event))
+	exact, err := accountants.New(account.Exact, accountant.RelationOf(event))
 	if err != nil {
 		return t, err
 	}
@@ -354,7 +354,7 @@ func (a Audited) whole(factor, q float64) (float64, error) {
 	if err != nil || l == nil {
 		return 0, err
 	}
-	exact, err := accountants.New("exact", l.Relation())
+	exact, err := accountants.New(account.Exact, l.Relation())
 	if err != nil {
 		return 0, err
 	}

@@ -120,7 +120,7 @@ func writeONNX(m *trained.Model, path string) ([]string, error) {
 func writeSafetensors(m *trained.Model, path string) ([]string, error) {
 	tensors := m.Network.Merged()
 	if m.FeatureMean != nil {
-		tensors = append(tensors, model.Tensor{Name: "features.mean", Shape: []int{len(m.FeatureMean)}, Data: m.FeatureMean})
+		tensors = append(tensors, model.Tensor{Name: trained.MeanOfFeatures, Shape: []int{len(m.FeatureMean)}, Data: m.FeatureMean})
 	}
 	return []string{path}, write(m, path, tensors)
 }

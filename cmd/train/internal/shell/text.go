@@ -137,9 +137,6 @@ func Short(rate float64) string {
 	return fmt.Sprintf("%.0f", rate)
 }
 
-// Megabytes writes a size in MiB.
-func Megabytes(bytes int) string { return fmt.Sprintf("%.1f MiB", float64(bytes)/(1<<20)) }
-
 // Guarantee writes ε at δ and the accountant, and the ε by RDP unless byRDP is nil. An epsilon of
 // math.MaxFloat64 stands for no guarantee, or none that is known.
 func Guarantee(epsilon, delta float64, accountedBy string, byRDP *float64) string {
