@@ -20,7 +20,7 @@ type Spec struct {
 	Name    string // one of [Names]; "" for a person's own data
 	Folder  string // of pictures, <folder>/train/<class>/ and <folder>/test/<class>/, or train-….tar and test-….tar, as package pictures lists them
 	Table   string // folder with train.csv and test.csv
-	Text    string // folder with texts, in train.csv, train.jsonl or train/<class>/*.txt
+	Text    string // folder with texts, in train.csv, train.jsonl, train.parquet or train/<class>/*.txt
 	Vectors string // folder with features that another program computed, in files that package vectors reads: train.npy, train.csv and so on
 
 	Classes  []string     // in label order: of pictures the names of the class folders, of a table the values of Label
@@ -37,7 +37,7 @@ type Spec struct {
 	Bounds     []float64 // of the numbers in column Label, low and high, which are learnt in place of a class
 	Group      string    // for [Owners]: of a table, the column that says whose a record is; of a folder, "prefix"
 	Width      int       // of vectors: numbers in each
-	Seed       uint64    // the seed from which the pictures of "digits" are drawn
+	Seed       uint64    // from which a set is drawn that is nobody's: see [Dataset]
 
 	// Dir holds the files of the named sets; [DefaultDir] when empty.
 	Dir string
@@ -174,7 +174,7 @@ func Load(spec Spec) (*Split, error) {
 	}
 	set := Find(spec.Name)
 	if set == nil {
-		return nil, fmt.Errorf("data: unknown set %q, expected %s, or a folder of pictures", spec.Name, strings.Join(Names(), ", "))
+		return nil, fmt.Errorf("data: unknown set %q, expected %s, or a folder of your own", spec.Name, strings.Join(Names(), ", "))
 	}
 	return set.load(cmp.Or(spec.Dir, DefaultDir()), spec.Seed)
 }
