@@ -59,7 +59,7 @@ func OpenCopies(f Files, upTo int) (*Copies, error) {
 		c.last = p.step
 	}
 	if err := checkpoints.MakeDir(filepath.Dir(f.Events)); err != nil {
-		return nil, fmt.Errorf("curves: %w", err)
+		return nil, fmt.Errorf("train: %w", err)
 	}
 	err = folder.Replace(f.Events, events)
 	if f.Table != "" && err == nil {
@@ -76,7 +76,7 @@ func (c *Copies) Add(line []byte) error {
 	}
 	var p point
 	if err := json.Unmarshal(line, &p); err != nil {
-		return fmt.Errorf("curves: %w", err)
+		return fmt.Errorf("train: %w", err)
 	}
 	if p.step <= c.last {
 		return nil

@@ -134,7 +134,7 @@ func AppendLine(path string, line []byte) error {
 func appendTo(path string, flag int, content []byte) error {
 	f, err := disk.System.OpenFile(path, os.O_WRONLY|flag, folder.FilePerm)
 	if err != nil {
-		return fmt.Errorf("curves: %w", err)
+		return fmt.Errorf("train: %w", err)
 	}
 	info, err := f.Stat()
 	if err == nil {
@@ -152,7 +152,7 @@ func EndLine(path string) error {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("curves: %w", err)
+		return fmt.Errorf("train: %w", err)
 	}
 	return AppendLine(path, nil)
 }

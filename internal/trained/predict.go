@@ -15,7 +15,7 @@ import (
 )
 
 // ErrInput is matched if a model is given another kind of input than it was trained on.
-var ErrInput = errors.New("predict")
+var ErrInput = errors.New("train: another kind of input")
 
 // Answer is a model's prediction for one example.
 type Answer struct {

@@ -25,7 +25,7 @@ func List(paths []string) (files []string, others pictures.Others, err error) {
 	for _, path := range paths {
 		info, err := os.Stat(path)
 		if err != nil {
-			return nil, nil, fmt.Errorf("predict: %w: %w", data.ErrMissing, err)
+			return nil, nil, fmt.Errorf("train: %w: %w", data.ErrMissing, err)
 		}
 		if !info.IsDir() {
 			files = append(files, path)
@@ -57,10 +57,10 @@ func below(folder string, others pictures.Others) (found []string, err error) {
 		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("predict: %w: %w", data.ErrInvalid, err)
+		return nil, fmt.Errorf("train: %w: %w", data.ErrInvalid, err)
 	}
 	if len(found) == 0 {
-		return nil, fmt.Errorf("predict: %w: found no picture in the folder %s or below it, expected %s", data.ErrMissing, folder, pictures.Extensions())
+		return nil, fmt.Errorf("train: %w: found no picture in the folder %s or below it, expected %s", data.ErrMissing, folder, pictures.Extensions())
 	}
 	return found, nil
 }
@@ -100,7 +100,7 @@ func (p *Predictor) batch(files []string, visit func(Answer) error) (broken []er
 	var names []string
 	for i, file := range files {
 		if wrong[i] != nil {
-			broken = append(broken, fmt.Errorf("predict: %w: picture %s: %w", data.ErrInvalid, file, wrong[i]))
+			broken = append(broken, fmt.Errorf("train: %w: picture %s: %w", data.ErrInvalid, file, wrong[i]))
 			continue
 		}
 		copy(pixels[len(names)*size:], pixels[i*size:(i+1)*size])
@@ -142,7 +142,7 @@ func (p *Predictor) One(name string, r io.ReadSeeker, maxPixels int) (Answer, er
 	}
 	pixels := make([]uint8, p.model.Data.Shape.Values())
 	if err := pictures.Decode(r, maxPixels, pictures.Size(p.model.Data.Shape), pixels); err != nil {
-		return Answer{}, fmt.Errorf("predict: %w: the picture: %w", data.ErrInvalid, err)
+		return Answer{}, fmt.Errorf("train: %w: the picture: %w", data.ErrInvalid, err)
 	}
 	logits, err := p.pixels(pixels, 1)
 	if err != nil {
@@ -157,7 +157,7 @@ const named = 10
 // summary joins errors about files, a line each, and names the first ones alone if there are many.
 func summary(broken []error) error {
 	if len(broken) > named {
-		more := fmt.Errorf("predict: %w: and %d more pictures that cannot be read", data.ErrInvalid, len(broken)-named)
+		more := fmt.Errorf("train: %w: and %d more pictures that cannot be read", data.ErrInvalid, len(broken)-named)
 		broken = append(broken[:named:named], more)
 	}
 	return errors.Join(broken...)

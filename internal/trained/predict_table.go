@@ -22,7 +22,7 @@ func (p *Predictor) Table(ctx context.Context, path string, visit func(Answer) e
 	}
 	file, err := os.Open(path)
 	if err != nil {
-		return fmt.Errorf("predict: %w: %w", data.ErrMissing, err)
+		return fmt.Errorf("train: %w: %w", data.ErrMissing, err)
 	}
 	defer file.Close()
 	reader, err := vectors.NewRecordReader(path, file)
@@ -31,7 +31,7 @@ func (p *Predictor) Table(ctx context.Context, path string, visit func(Answer) e
 		columns, err = reader.FindAll(p.model.Config.Data.Columns)
 	}
 	if err != nil {
-		return fmt.Errorf("predict: %w: %w", data.ErrInvalid, err)
+		return fmt.Errorf("train: %w: %w", data.ErrInvalid, err)
 	}
 	set := func(rows [][]float32) (data.Set, error) {
 		return data.NewRows(len(columns), p.model.Data.Names, make([]uint8, len(rows)), slices.Concat(rows...))
@@ -87,7 +87,7 @@ func inChunks[E any](ctx context.Context, p *Predictor, path string, set func([]
 	case failed != nil:
 		return failed
 	case err != nil:
-		return fmt.Errorf("predict: %w", err)
+		return fmt.Errorf("train: %w", err)
 	}
 	return flush()
 }
@@ -139,14 +139,14 @@ func (m *Model) tokens() (data.Tokenizer, error) {
 	}
 	t, err := spec.Tokens()
 	if err != nil {
-		return nil, fmt.Errorf("predict: %w", err)
+		return nil, fmt.Errorf("train: %w", err)
 	}
 	empty, err := data.NewTexts(t, 1, m.Data.Names, []uint8{0}, []string{""})
 	if err != nil {
 		return nil, err
 	}
 	if sum := empty.Tokenizer(); sum != "" && !slices.ContainsFunc(m.Statement.Facts, func(f statement.Fact) bool { return strings.Contains(f.Value, sum) }) {
-		return nil, fmt.Errorf("predict: %w: found the tokenizer %s with the SHA-256 %s, expected the one that %s names", data.ErrInvalid, spec.Tokenizer, sum, filepath.Join(m.Dir, folder.StatementData))
+		return nil, fmt.Errorf("train: %w: found the tokenizer %s with the SHA-256 %s, expected the one that %s names", data.ErrInvalid, spec.Tokenizer, sum, filepath.Join(m.Dir, folder.StatementData))
 	}
 	return t, nil
 }

@@ -135,7 +135,7 @@ func (m *Model) Features() (*features.Definition, error) {
 	}
 	d, ok := e.Definition()
 	if !ok {
-		return nil, fmt.Errorf("trained: the network sees the features %s, which cannot be written in another program's words", m.Config.Features.Transform.Name())
+		return nil, fmt.Errorf("train: the network sees the features %s, which cannot be written in another program's words", m.Config.Features.Transform.Name())
 	}
 	return &d, nil
 }
