@@ -1,9 +1,11 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"dpsgd/accountant"
@@ -130,4 +132,38 @@ func (r *Run) Due(step, steps int, evaluate func() error) (evaluated bool, err e
 func (r *Run) Untrained(epsilon, delta float64) error {
 	return fmt.Errorf("%w: %s has no step in a checkpoint, and its ledger holds %d releases, after which not one more stays within ε = %g at δ = %g; expected room for a step. Start a new run; what was released still counts in the ledger of the data",
 		ErrUntrained, r.Dir, r.Books.Len(), epsilon, delta)
+}
+
+// SideBySide calls work in width goroutines, or in one, and one of them is the caller's. Together
+// they take the numbers in todo from next, until none is left. An error of one ends the context of
+// all. SideBySide returns an error other than that of the context, if there is one.
+func SideBySide(ctx context.Context, width int, todo []int, work func(ctx context.Context, next <-chan int) error) error {
+	if len(todo) == 0 {
+		return nil
+	}
+	next := make(chan int, len(todo))
+	for _, i := range todo {
+		next <- i
+	}
+	close(next)
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	errs := make([]error, max(1, width))
+	one := func(k int) {
+		if errs[k] = work(ctx, next); errs[k] != nil {
+			stop()
+		}
+	}
+	var others sync.WaitGroup
+	for k := range errs[1:] {
+		others.Go(func() { one(k + 1) })
+	}
+	one(0)
+	others.Wait()
+	for _, err := range errs {
+		if err != nil && !errors.Is(err, ctx.Err()) {
+			return err
+		}
+	}
+	return cmp.Or(errs...)
 }
