@@ -100,15 +100,11 @@ func TestReadSweep(t *testing.T) {
 		t.Errorf("found %v and %v for an ε that was edited, expected a refusal", err, other)
 	}
 	restore()
-	restore = edit(filepath.Join(result.Sweep, folder.Summary), `"epsilon": [0-9.]+`, `"epsilon": 0.5`)
-	found = tiny.Must(report.ReadSweep(result.Sweep, report.Request{}))(t)
-	if best := result.Points[3]; len(found.Points) != 4 || found.Points[3].Epsilon != best.Epsilon || found.Points[3].Test != best.Test {
-		t.Errorf("found the points %+v, expected those of %s, none cheaper than its trials", found.Points, folder.Summary)
-	}
-	restore()
+	edit(filepath.Join(result.Sweep, folder.Summary), `"epsilon": [0-9.]+`, `"epsilon": 0.5`) // no point is cheaper than its trials
 	restore = edit(filepath.Join(result.Sweep, folder.Report), `ε`, `no ε`)
-	if found, err = report.ReadSweep(result.Sweep, report.Request{}); err != nil || !strings.Contains(found.Note, "is not what the sweep wrote") {
-		t.Errorf("found %s (%v) for a table that was edited", found.Note, err)
+	found, err = report.ReadSweep(result.Sweep, report.Request{})
+	if last := result.Points[3]; err != nil || !strings.Contains(found.Note, "is not what the sweep wrote") || len(found.Points) != 4 || found.Points[3].Epsilon != last.Epsilon || found.Points[3].Test != last.Test {
+		t.Errorf("found %s and %+v (%v) for a table and points that were edited", found.Note, found.Points, err)
 	}
 	restore()
 	trial := filepath.Join(result.Sweep, result.Rows[0].Trial)
@@ -151,17 +147,11 @@ func TestStoppedSweepCostsItsPlan(t *testing.T) {
 // that is no row.
 func TestReadSweepRefuses(t *testing.T) {
 	dir := t.TempDir()
-	for _, name := range []string{"../../etc", "/etc", "a/b", "", "."} {
-		tiny.Write(t, filepath.Join(dir, folder.Sweep), `{"trials":[{"name":"`+name+`"}]}`)
-		if _, err := report.ReadSweep(dir, report.Request{}); !errors.Is(err, checkpoints.ErrCorrupt) && name != "." {
-			t.Errorf("%q: found error %v", name, err)
-		}
-	}
-	tiny.Write(t, filepath.Join(dir, folder.Sweep), `{"trials":[{"name":"a"}]}`)
-	for _, line := range []string{"no", `{"epsilon":1}`, `[]`, `{"trial":1}`} {
-		tiny.Write(t, filepath.Join(dir, folder.Rows), line+"\n")
+	for _, tt := range [][2]string{{"../../etc"}, {"/etc"}, {"a/b"}, {""}, {"a", "no"}, {"a", `{"epsilon":1}`}, {"a", `[]`}, {"a", `{"trial":1}`}} {
+		tiny.Write(t, filepath.Join(dir, folder.Sweep), `{"trials":[{"name":"`+tt[0]+`"}]}`)
+		tiny.Write(t, filepath.Join(dir, folder.Rows), tt[1]+"\n")
 		if _, err := report.ReadSweep(dir, report.Request{}); !errors.Is(err, checkpoints.ErrCorrupt) {
-			t.Errorf("%s: found error %v", line, err)
+			t.Errorf("%q: found error %v", tt, err)
 		}
 	}
 }
