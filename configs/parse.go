@@ -17,9 +17,9 @@ import (
 //
 // An override is "key=value", such as "privacy.clip_norm=0.5" or "data.classes=[cat, dog]": a full
 // key and a scalar or flow list, as strict as in a file. The last override of a key wins. An
-// override of one of several keys that exclude each other (data.name and data.folder; training.epochs
-// and training.steps; see exclusive) removes the others from the file, and keys of the file that
-// lose their meaning by an override are dropped: "optimizer.name=adam" drops the file's momentum.
+// override of one of several keys that exclude each other, such as data.name and data.folder (see
+// exclusive), removes the others from the file, and keys of the file that lose their meaning by an
+// override are dropped: "optimizer.name=adam" drops the file's momentum.
 //
 // The error is a Problems with everything that is wrong, and matches ErrInvalid.
 func Parse(file string, src []byte, overrides []string) (*Config, error) {

@@ -106,7 +106,7 @@ func (e *Examination) Measure() {
 	}
 }
 
-// Softmax returns the probabilities that logits give to the classes: all NaN where a model diverged.
+// Softmax returns the probabilities that logits give to the classes: NaN where a model diverged.
 func Softmax(logits []float32) []float64 {
 	chances, most, sum := make([]float64, len(logits)), float64(slices.Max(logits)), 0.0
 	for i, l := range logits {
