@@ -182,7 +182,7 @@ func (s *Sweep) checkDrawn(r *report) {
 		case a.path == "privacy.delta":
 			problem = "found a key that cannot be drawn, expected one δ for all trials"
 		case a.law != lawChoices && !a.free():
-			problem = "found an interval of what changes a trial's ε, expected {choices: [...]} where the number of trials is drawn: ε is that of the costliest"
+			problem = intervalOfCosts
 		}
 		if problem != "" && len(a.values) > 0 { // without values it has been told about
 			r.Addf(a.values[0].value.At, "random."+a.path, "%s", problem)
@@ -190,7 +190,10 @@ func (s *Sweep) checkDrawn(r *report) {
 	}
 }
 
-// free reports whether the value of the key leaves the privacy cost of a trial as it is.
+const intervalOfCosts = "found an interval of what changes a trial's ε, expected {choices: [...]} where the number of trials is drawn: ε is that of the costliest"
+
+// free reports whether the value of the key leaves the privacy cost of a trial as it is. With
+// [ChosenBands] those of the optimizer do not: the number of bands follows from them.
 func (f *field) free() bool {
 	return f.path == "privacy.clip_norm" || f.path == SeedKey || strings.HasPrefix(f.path, "optimizer.") || strings.HasPrefix(f.path, "model.")
 }
@@ -209,8 +212,12 @@ func (s *Sweep) Candidates() (candidates []*Config, err error) {
 			return nil, fmt.Errorf("configs: trial %s of %s: %w", trialName(settingsOf(values)), s.file, err)
 		}
 		id := ""
-		for _, v := range values {
-			if !v.field.free() {
+		for i, v := range values {
+			bands := c.Privacy.Correlation == ChosenBands && strings.HasPrefix(v.field.path, "optimizer.")
+			if bands && s.random[i].law != lawChoices {
+				return nil, Problems{{Position: v.value.At, Key: "random." + v.field.path, Message: intervalOfCosts}}
+			}
+			if bands || !v.field.free() {
 				id += v.field.path + "=" + v.text + "\n"
 			}
 		}

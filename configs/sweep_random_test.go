@@ -327,6 +327,17 @@ func TestBadDraws(t *testing.T) {
 	}
 }
 
+// The bands that a run chooses follow from its optimizer, and so does what a trial costs.
+func TestCandidatesDifferInTheOptimizerOfChosenBands(t *testing.T) {
+	set := "name: s\nbase: digits\nset: {training.sampling: cyclic, privacy.correlation: auto}\ntrials: {distribution: poisson, mean: 5}\n"
+	candidates, err := mustSweep(t, set+"random: {optimizer.momentum: {choices: [0.5, 0.9]}, model.name: {choices: [mnist-cnn, mlp128]}}").Candidates()
+	if err != nil || len(candidates) != 2 {
+		t.Errorf("found %d candidates (%v), expected 2", len(candidates), err)
+	}
+	_, err = mustSweep(t, set+"random: {optimizer.momentum: {uniform: [0.5, 0.9]}}").Candidates()
+	wrong(t, "an interval", err, "test.yaml:5:41: random.optimizer.momentum: "+intervalOfCosts)
+}
+
 // A point that cannot be trained is told about also where it was not drawn, if the number is.
 func TestCombinationsAreValidBeforeTheyAreDrawn(t *testing.T) {
 	s := mustSweep(t, "name: s\nbase: digits\nrandom: {optimizer.name: {choices: [sgd, momentum]}, optimizer.momentum: {uniform: [0.5, 0.9]}}\ntrials: {distribution: poisson, mean: 2}\n")

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"path/filepath"
 
 	"dpsgd/accountant"
 	"dpsgd/cmd/train/internal/shell"
@@ -43,7 +42,7 @@ a fifth from one to the next. Noise, sampling and everything else stay as they a
 				return shell.Usagef("found --steps %d, expected at least 1", steps)
 			}
 			display := a.Display()
-			o.RunsDir, o.Warned = filepath.Dir(filepath.Clean(args[0])), display.Warned
+			o.RunsDir, o.Warned = folder.Around(args[0]), display.Warned
 			extended, err := train.Extend(args[0], epsilon, steps, o)
 			return a.Print(extended, err, func(w io.Writer) { printExtended(w, extended, shell.DataGiven(c)) })
 		},

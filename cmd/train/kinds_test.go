@@ -180,6 +180,7 @@ func TestForgedUnitsAreRefused(t *testing.T) {
 	says(t, succeed(t, "run", config, "--set", "privacy.none=true", "--set", "run.name=none", "--set", "training.evaluate_every=2"),
 		"privacy   NOT PRIVATE: no guarantee", "step 2/5  NOT PRIVATE", "privacy         NOT PRIVATE: ε is infinite")
 	refused(t, shell.ExitUsage, "was trained with privacy.none", "extend", "runs/none", "--steps", "9")
+	matches(t, succeed(t, "runs"), `none +pictures .*NOT PRIVATE`)
 	succeed(t, "run", config, "--set", "privacy.unit=label", "--set", "run.name=labels")
 	says(t, succeed(t, "ledger", "show"), "NOT PRIVATE, and in no total: none;", "Only the labels are protected: ")
 	for _, forged := range []struct{ run, file, from, to, command string }{

@@ -81,7 +81,7 @@ func resumeCommand(a *shell.App) *cobra.Command {
 		Example: "  train resume runs/digits-1",
 		Args:    shell.Args(1, 1, oneRun),
 		RunE: func(c *cobra.Command, args []string) error {
-			j.RunsDir = filepath.Dir(filepath.Clean(args[0]))
+			j.RunsDir = folder.Around(args[0])
 			return together(a, j.Options, func(o train.Options) error {
 				j.Options = o
 				return j.resume(a, c, args[0])

@@ -103,7 +103,8 @@ const (
 )
 
 // OfHiddenNumber reports whether a run is a trial of a sweep that drew how many points there are.
-// That number must not be learnt from what is published of the best one.
+// That number must not be learnt from what is published of the best one, nor where the sweep's file
+// is damaged.
 func OfHiddenNumber(dir string) bool {
 	content, err := disk.ReadFile(filepath.Join(dir, "..", Sweep))
 	var found struct {
@@ -112,7 +113,7 @@ func OfHiddenNumber(dir string) bool {
 		} `json:"draw"`
 	}
 	if err != nil || json.Unmarshal(content, &found) != nil {
-		return false
+		return !errors.Is(err, fs.ErrNotExist)
 	}
 	number, drawn := strings.CutPrefix(found.Draw.From, "trials ")
 	return drawn && strings.IndexAny(number, "0123456789") != 0
@@ -226,6 +227,15 @@ func Name(dir string) string {
 		return filepath.Base(absolute)
 	}
 	return filepath.Base(dir)
+}
+
+// Around returns the folder of runs that a run or a trial of a sweep lies in.
+func Around(dir string) string {
+	around := filepath.Join(dir, "..")
+	if HoldsAny(around, Sweep) {
+		around = filepath.Join(around, "..")
+	}
+	return around
 }
 
 // Argument returns a path for a command line to be copied: in quotes where a shell needs them.

@@ -106,6 +106,30 @@ steps 100
 noise_multiplier 0.75
 `
 
+func TestNumberIsHiddenWhereItsSweepIsDamaged(t *testing.T) {
+	for file, hidden := range map[string]bool{
+		`{"draw": {"from": "trials poisson with mean 5; x"}}`: true, `{"draw": {"from": "trials 5; x"}}`: false, `{"trials": []}`: false, `{"dra`: true,
+	} {
+		dir := t.TempDir()
+		tiny.Write(t, filepath.Join(dir, folder.Sweep), file)
+		if folder.OfHiddenNumber(filepath.Join(dir, "trial")) != hidden || folder.OfHiddenNumber(dir) {
+			t.Errorf("the number of trials of %s is hidden: found %t, expected it of its trial alone", file, !hidden)
+		}
+	}
+}
+
+// A trial of a sweep lies among the runs that its sweep lies among.
+func TestAround(t *testing.T) {
+	t.Chdir(t.TempDir())
+	tiny.Check(t, os.MkdirAll("runs/grid", 0o700))
+	tiny.Write(t, "runs/grid/"+folder.Sweep, "")
+	for dir, want := range map[string]string{"runs/a": "runs", "runs/a/": "runs", "a": ".", ".": "..", "runs/grid/a": "runs"} {
+		if found := folder.Around(dir); found != want {
+			t.Errorf("around %s is %s, expected %s", dir, found, want)
+		}
+	}
+}
+
 // Keys are those of the configuration, with their sections; then the words, with what follows them.
 func TestOf(t *testing.T) {
 	var found []string

@@ -12,6 +12,7 @@ import (
 	"dpsgd/internal/folder"
 	"dpsgd/internal/run"
 	"dpsgd/internal/score"
+	"dpsgd/internal/setup"
 	"dpsgd/internal/statement"
 )
 
@@ -73,7 +74,7 @@ func Lines(dir string) ([]Line, error) {
 // gone, and the best accuracy, which is what that ε was paid for.
 func sweep(trials []Line, listed []books.Listed) Line {
 	first := trials[0]
-	r := Line{Test: score.Untested(), Run: first.Sweep, Trials: len(trials), Data: first.Data, Examples: first.Examples, Status: "done"}
+	r := Line{Test: score.Untested(), Run: first.Sweep, Trials: len(trials), Data: first.Data, Examples: first.Examples, Status: string(run.Done)}
 	lost := false
 	for i, t := range trials {
 		r.Releases += t.Releases
@@ -82,10 +83,18 @@ func sweep(trials []Line, listed []books.Listed) Line {
 		}
 		if t.Status == Damaged || t.Status == Gone {
 			r.Status, r.Problem = Damaged, t.Problem
-		} else if t.Epsilon == nil && r.Status == "done" || t.Status == Stopped || t.Status == Running {
+		} else if t.Epsilon == nil && r.Status == string(run.Done) || t.goesOn() {
 			r.Status = t.Status
 		}
 		lost = lost || listed[i].Lost
+	}
+	if r.Status == string(run.Done) {
+		planned, err := readTrials(first.Sweep)
+		if err != nil {
+			r.Status, r.Problem = Damaged, oneLine(err)
+		} else if len(planned) > len(trials) {
+			r.Status = string(run.Interrupted)
+		}
 	}
 	members := books.Members(listed)
 	if len(members) == 0 || lost {
@@ -97,6 +106,11 @@ func sweep(trials []Line, listed []books.Listed) Line {
 		r.Epsilon, r.Delta = &spent.Epsilon, spent.Delta
 	}
 	return r
+}
+
+// goesOn reports whether more steps may follow.
+func (l Line) goesOn() bool {
+	return l.Status == Stopped || l.Status == Running || l.Status == string(run.Interrupted)
 }
 
 func describe(l books.Listed) Line {
@@ -134,7 +148,7 @@ func describe(l books.Listed) Line {
 		r.Test = lines[len(lines)-1].Test
 	}
 	if errors.Is(l.Problem, books.ErrNotPrivate) {
-		r.Status, r.Budget, r.Left, r.Data = NotPrivate, nil, nil, c.Data.Name
+		r.Status, r.Budget, r.Left, r.Data = NotPrivate, nil, nil, setup.Declared(c).Name
 		return r
 	}
 	if r.Status, err = status(l); err != nil {

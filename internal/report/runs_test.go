@@ -109,6 +109,24 @@ func TestExtendedRunIsListed(t *testing.T) {
 	}
 }
 
+// A sweep is done when all of its trials are.
+func TestSweepIsDoneWhenItsTrialsAre(t *testing.T) {
+	dir := t.TempDir()
+	for file, want := range map[string]string{
+		`{"trials": [{"name": "a"}]}`: "done", `{"trials": [{"name": "a"}, {"name": "b"}]}`: "interrupted", `{"trials"`: Damaged,
+	} {
+		tiny.Write(t, filepath.Join(dir, folder.Sweep), file)
+		if s := sweep([]Line{{Sweep: dir, Status: "done", Epsilon: new(float64)}}, []books.Listed{{}}); s.Status != want {
+			t.Errorf("one trial of %s is done: the sweep is %s, expected %s", file, s.Status, want)
+		}
+	}
+	for _, status := range []string{"interrupted", Stopped, Running} {
+		if s := sweep([]Line{{Sweep: dir, Status: status, Epsilon: new(float64)}}, []books.Listed{{}}); s.Status != status {
+			t.Errorf("a trial is %s, the sweep is %s", status, s.Status)
+		}
+	}
+}
+
 // Names are in the order in which people count; a folder that is none is an error.
 func TestListIsInOrder(t *testing.T) {
 	o := tinyrun.Options(t)

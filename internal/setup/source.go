@@ -178,7 +178,13 @@ func (r Request) Fit(c *configs.Config, check func(*configs.Config, Outline) err
 	if r.Given != nil {
 		return check(c, OutlineOfSource(r.Given))
 	}
-	outline, err := OutlineOf(c, 0)
+	spec, err := r.spec(c)
+	if err != nil {
+		return nil
+	}
+	where := *c
+	where.Data.Spec = spec
+	outline, err := OutlineOf(&where, 0)
 	if err != nil {
 		return nil
 	}

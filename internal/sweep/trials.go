@@ -94,11 +94,13 @@ func (s *sweep) trial(ctx context.Context, i int, t configs.Trial) (books.Row, e
 	if err != nil {
 		return books.Row{}, err
 	}
-	if row, ok, err := s.trained(i, ledger); ok || err != nil {
+	if row, ok, err := s.trained(i, ledger); err != nil {
+		return row, err
+	} else if ok {
 		s.tell(func() {
 			run.Tell(s.options.Watcher.TrialStarted, TrialOverview{Number: i + 1, Trials: len(s.trials), Name: t.Name, ResumedAt: row.Steps, Steps: s.plans[i].steps})
 		})
-		return row, err
+		return row, nil
 	}
 	trial, err := s.beginTrial(i, t, ledger != nil)
 	if err != nil {
@@ -188,11 +190,14 @@ func (s *sweep) data(c *configs.Config) (*data.Split, error) {
 	if err == nil {
 		err = source.Check(func(int, int) {})
 	}
-	if err == nil && source.Warning != "" {
+	if err != nil {
+		return nil, err
+	}
+	if source.Warning != "" {
 		s.tell(func() { run.Tell(s.options.Warned, source.Warning) })
 	}
 	s.source, s.sourceSpec = source, spec
-	return source, err
+	return source, nil
 }
 
 // tell calls call, which tells the watcher something. No two such calls run at a time.

@@ -62,7 +62,7 @@ type tested struct {
 
 // test reads the model of a run and the examples of its configuration, and calls do with them.
 func test(dir string, o Options, do func(*tested) error) error {
-	o.RunsDir = cmp.Or(o.RunsDir, runsAround(dir))
+	o.RunsDir = cmp.Or(o.RunsDir, folder.Around(dir))
 	c, err := folder.ReadConfig(dir)
 	if err != nil {
 		return err
@@ -114,15 +114,6 @@ func test(dir string, o Options, do func(*tested) error) error {
 		return err
 	}
 	return do(t)
-}
-
-// runsAround returns the folder of runs that a run or a trial of a sweep lies in.
-func runsAround(dir string) string {
-	parent := filepath.Dir(filepath.Clean(dir))
-	if folder.HoldsAny(parent, folder.Sweep) {
-		return filepath.Dir(parent)
-	}
-	return parent
 }
 
 // beyondPool returns the test examples that measure the model: all, but for a student of teachers

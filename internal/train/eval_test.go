@@ -135,18 +135,3 @@ func TestEvaluationUsesTheTestPictures(t *testing.T) {
 		t.Errorf("found accuracy %v of %d pictures, expected at most 0.2 of 90 where every label is another", r.TestAccuracy, score.TestExamples)
 	}
 }
-
-// A trial of a sweep is evaluated among the runs that its sweep lies among, whose features it
-// shares.
-func TestRunsAround(t *testing.T) {
-	runs := t.TempDir()
-	sweep := filepath.Join(runs, "s")
-	tiny.Check(t, os.Mkdir(sweep, 0o700))
-	if found := runsAround(filepath.Join(sweep, "a") + "/"); found != sweep {
-		t.Errorf("found %s, expected %s", found, sweep)
-	}
-	tiny.Write(t, filepath.Join(sweep, folder.Sweep), "{}")
-	if found := runsAround(filepath.Join(sweep, "a")); found != runs {
-		t.Errorf("found %s for a trial, expected %s", found, runs)
-	}
-}

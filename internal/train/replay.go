@@ -58,29 +58,39 @@ func Replay(c *configs.Config, one, other *data.Split, dir string) (r Replayed, 
 
 // compare compares the public bytes of two runs, and of the registries beside them.
 func (r *Replayed) compare(first, second string) error {
-	registry := filepath.Dir(first)
-	return filepath.WalkDir(registry, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || strings.HasPrefix(path, filepath.Join(registry, folder.Features)) {
-			return err
-		}
-		name, err := filepath.Rel(registry, path)
-		if err != nil {
-			return err
-		}
-		want, err := publicBytes(path)
-		if err != nil {
-			return err
-		}
-		found, err := publicBytes(filepath.Join(filepath.Dir(second), name))
-		if r.Files++; err != nil || !bytes.Equal(want, found) {
+	here, there := filepath.Dir(first), filepath.Dir(second)
+	names, err := filesOf(here)
+	if err != nil {
+		return err
+	}
+	others, err := filesOf(there)
+	if err != nil {
+		return err
+	}
+	for _, name := range slices.Compact(slices.Sorted(slices.Values(append(names, others...)))) {
+		want, err := publicBytes(filepath.Join(here, name))
+		found, missing := publicBytes(filepath.Join(there, name))
+		if r.Files++; err != nil || missing != nil || !bytes.Equal(want, found) {
 			r.Problems = append(r.Problems, fmt.Sprintf("%s depends on the data by another way than the noisy vectors", name))
 		}
-		return nil
-	})
+	}
+	return nil
 }
 
-// identifiers are what differs between any two runs: random ones, and hashes over them.
-var identifiers = regexp.MustCompile(`[0-9a-f]{16,64}`)
+// filesOf returns the names of the files below a registry, without the features beside it.
+func filesOf(registry string) (names []string, err error) {
+	err = fs.WalkDir(os.DirFS(registry), ".", func(name string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() && !strings.HasPrefix(name, folder.Features) {
+			names = append(names, name)
+		}
+		return err
+	})
+	return names, err
+}
+
+// identifiers are what differs between any two runs: random ones in quotes, and hashes over
+// them. Numbers have neither quotes nor 64 digits.
+var identifiers = regexp.MustCompile("[\"`][0-9a-f]{16,32}[\"`]|\\b[0-9a-f]{64}\\b")
 
 // publicBytes returns a file without what is random in it. A checkpoint is taken apart: its hash
 // covers such parts.

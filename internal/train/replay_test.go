@@ -56,9 +56,27 @@ func TestReplayNoticesWhatDependsOnTheData(t *testing.T) {
 	leak := &data.Split{Name: source.Name, Train: source.Train, Test: source.Train}
 	leaked := &data.Split{Name: source.Name, Train: other.Train, Test: other.Train}
 	r := tiny.Must(Replay(tiny.Parse(t, "training.evaluate_every=3"), leak, leaked, t.TempDir()))(t)
-	// The few digits of metrics.jsonl may be the same.
-	if len(r.Problems) == 0 || !strings.Contains(strings.Join(r.Problems, "\n"), folder.MetricsEvents) {
-		t.Errorf("found %q, expected the metrics, which were measured on training examples", r.Problems)
+	for _, file := range []string{folder.Metrics, folder.MetricsEvents} {
+		if !strings.Contains(strings.Join(r.Problems, "\n"), file) {
+			t.Errorf("found %q, expected %s, which was measured on training examples", r.Problems, file)
+		}
+	}
+}
+
+// A file that one of the two runs alone wrote tells them apart.
+func TestReplayNoticesAFileOfOneRun(t *testing.T) {
+	dir := t.TempDir()
+	for _, one := range []string{"record", "replay"} {
+		tiny.Check(t, os.Mkdir(filepath.Join(dir, one), 0o700))
+		tiny.Write(t, filepath.Join(dir, one, "both"), "1")
+	}
+	tiny.Write(t, filepath.Join(dir, "replay", "one"), "1")
+	for _, order := range [][2]string{{"record", "replay"}, {"replay", "record"}} {
+		var r Replayed
+		err := r.compare(filepath.Join(dir, order[0], "run"), filepath.Join(dir, order[1], "run"))
+		if err != nil || len(r.Problems) != 1 || !strings.HasPrefix(r.Problems[0], "one ") {
+			t.Errorf("found %q, %v, expected the file of one run", r.Problems, err)
+		}
 	}
 }
 

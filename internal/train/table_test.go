@@ -164,6 +164,10 @@ func TestRunGoesOnWithDataThatHasMoved(t *testing.T) {
 		t.Errorf("without its data a run is measured with error %v, expected one that matches %v", err, data.ErrMissing)
 	}
 	o.DataFolder = moved
+	counted := errors.New("the examples were counted")
+	if err := o.Fit(tableConfig(t, table), func(*configs.Config, setup.Outline) error { return counted }); err != counted {
+		t.Errorf("memory for data that has moved: found %v, expected a check of how much there is", err)
+	}
 	if s, err := train.Evaluate(r.Run, o); err != nil || s.TestAccuracy != r.TestAccuracy || s.Classes[1].Name != "yes" {
 		t.Errorf("measured as %+v (%v), expected the accuracy %v", s, err, r.TestAccuracy)
 	}
