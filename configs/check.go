@@ -140,6 +140,7 @@ func (c *checker) checkOrdinary() {
 		c.refuse("privacy.noise_multiplier", !c.Privacy.Calibrated(), "found %g with %s, expected privacy.epsilon, which says how often a label is told truly", c.Privacy.NoiseMultiplier, why)
 	}
 	c.refuse("optimizer.learning_rate", c.Optimizer.ByNoise(), "found by_noise with %s, where gradients have no noise, expected a number, such as 2 for features", why)
+	c.refuse("run.private_diagnostics", c.Run.PrivateDiagnostics, "found true with %s, expected false: they are of noisy steps", why)
 	c.refuse("optimizer.name", optimizer.CheckPlain(c.Optimizer.Rule) != nil, "found %s, which counts on noise, with %s, where gradients have none, expected another one", c.Optimizer.Rule.Name(), why)
 }
 

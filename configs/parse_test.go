@@ -55,7 +55,7 @@ optimizer: {name: adamw, learning_rate: 0.01, beta1: 0.8, beta2: 0.99, epsilon: 
 training: {batch_size: 100, physical_batch_size: 32, steps: 50, evaluate_every: 5, seed: 9007199254740991, average: ema, average_decay: 0.99,
   augmentation: {views: 4, flip: true, shift: 3}}
 performance: {threads: 3, engine: ghost, max_memory: 8GiB, data_memory: 2GiB, data_per_rank: true}
-run: {name: my-run_1.2, checkpoint_every: 4, private_diagnostics: true}
+run: {name: my-run_1.2, checkpoint_every: 4}
 `)
 	want := DefaultConfig()
 	want.Data = Data{Spec: data.Spec{Folder: `C:\my pictures`, Classes: []string{"cat", "7", "Hund_2"}, Size: Size{Height: 32, Width: 48}, Channels: 3, Seed: 1},
@@ -82,7 +82,7 @@ run: {name: my-run_1.2, checkpoint_every: 4, private_diagnostics: true}
 	want.Training = Training{Loss: &model.CrossEntropy{}, Sampling: release.Poisson{}, BatchSize: 100, PhysicalBatchSize: 32, Steps: 50, EvaluateEvery: 5, Seed: 1<<53 - 1, Average: &optimizer.EMA{Decay: 0.99},
 		Augmentation: data.Augmentation{Views: 4, Flip: true, Shift: 3}}
 	want.Performance = Performance{3, "ghost", 8 << 30, 2 << 30, true}
-	want.Run = Run{"my-run_1.2", 4, true}
+	want.Run = Run{"my-run_1.2", 4, false}
 	if !reflect.DeepEqual(*got, want) {
 		t.Errorf("got  %+v\nwant %+v", *got, want)
 	}

@@ -97,6 +97,8 @@ func TestPate(t *testing.T) {
 	for _, args := range [][]string{{"eval", run}, {"epsilon", run}, {"runs"}, {"ledger", "verify"}, {"export", run}, {"card", run}, {"resume", run}, {"report", run}} {
 		succeed(t, args...)
 	}
+	succeed(t, "card", run, "-o", "card.md")
+	says(t, tiny.Read(t, "card.md"), fmt.Sprint("value: ", result["student_accuracy"]))
 	says(t, tiny.Read(t, run+"/privacy.md"), "votes.private.jsonl")
 	config = own(t, 5)
 	says(t, succeed(t, append([]string{"pate", config}, teachersOf("4")...)...), "(NOT PRIVATE: not released)", "(NOT PRIVATE)  answered")

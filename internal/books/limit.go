@@ -8,7 +8,6 @@ import (
 	"math"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"dpsgd/accountant"
 	"dpsgd/checkpoints"
@@ -287,8 +286,9 @@ func RefuseUnprotected(registry string, c *configs.Config, o setup.Outline) erro
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // the run's folder is the first one
 	}
+	examples := checkpoints.Data{Name: o.Name, Unit: checkpoints.Unit{Kind: checkpoints.Example}}
 	for _, l := range states {
-		if l.Data != o.Name && !strings.HasSuffix(l.Data, " of "+o.Name) || !c.Privacy.None && l.Unit.Kind == checkpoints.Label {
+		if of := (checkpoints.Data{Name: l.Data, Unit: l.Unit}); !of.SameExamples(examples) || !c.Privacy.None && l.Unit.Kind == checkpoints.Label {
 			continue
 		}
 		found := "privacy.none, expected a run that is private"

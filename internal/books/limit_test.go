@@ -209,6 +209,29 @@ func TestReservationsSideBySide(t *testing.T) {
 	b.Close()
 }
 
+// A limit on examples, or on their labels, persons or clients, stands against a run without privacy;
+// that on other examples does not, whatever its name ends with.
+func TestLimitIsOfTheSameExamples(t *testing.T) {
+	c := tiny.Parse(t, "privacy.none=true")
+	for _, test := range []struct {
+		data    string
+		unit    checkpoints.Unit
+		refused bool
+	}{
+		{"pets", checkpoints.Unit{Kind: checkpoints.Example}, true}, {"labels of pets", checkpoints.Unit{Kind: checkpoints.Label}, true},
+		{"persons by owner of pets", checkpoints.Unit{Kind: checkpoints.Person, By: "owner"}, true}, {"parts of pets", checkpoints.Unit{}, true},
+		{"photos of pets", checkpoints.Unit{Kind: checkpoints.Example}, false},
+	} {
+		registry := t.TempDir()
+		must(0, begun(t, registry, registered("one")).Close())
+		must(SetLimit(registry, checkpoints.Limit{Subject: checkpoints.Subject{Data: test.data, Unit: test.unit}, Epsilon: 3, Delta: 1e-5}))
+		err := RefuseUnprotected(registry, c, setup.Outline{Name: "pets", Examples: 300})
+		if errors.Is(err, ErrLimit) != test.refused {
+			t.Errorf("a run without privacy on pets beside a limit on %s: found %v, expected a refusal: %t", test.data, err, test.refused)
+		}
+	}
+}
+
 // A limit comes before the first release and while nobody is at work, is never raised after one,
 // and may be lowered to what was spent. What is refused changes nothing.
 func TestSetLimit(t *testing.T) {

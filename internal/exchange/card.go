@@ -4,6 +4,7 @@ import (
 	"bytes"
 	_ "embed"
 	"fmt"
+	"slices"
 	"strings"
 	"text/template"
 
@@ -64,7 +65,8 @@ func Card(m *trained.Model) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("card: %w", err)
 	}
-	if n := len(metrics); n > 0 && metrics[n-1].Step == m.Statement.Steps {
+	// Of a student, which has rounds, the statement counts no steps.
+	if n := len(metrics); n > 0 && slices.Contains([]int{0, metrics[n-1].Step}, m.Statement.Steps) {
 		c.Test = metrics[n-1].Test
 	}
 	var b bytes.Buffer

@@ -648,7 +648,7 @@ func TestRefusedConfigurations(t *testing.T) {
 		"pate.teachers=0": "no pate.teachers", "pate.teachers=301": "at most one for each of the 300", "pate.pool=90": "fewer than the 90 test examples",
 		"privacy.noise_multiplier=1": "privacy.noise_multiplier", "privacy.none=true": "privacy.none", "privacy.unit=label": "privacy.unit label",
 		"pate.queries=61": "at most pate.pool", "pate.threshold=11": "at most the 10 votes", "privacy.epsilon=0.001": "room for answers",
-		"optimizer.learning_rate=by_noise": "by_noise", "training.average=ema": "training.average ema", "privacy.delta=0.0033333333333333335": "less than 1/n",
+		"optimizer.learning_rate=by_noise": "by_noise", "run.private_diagnostics=true": "run.private_diagnostics", "training.average=ema": "training.average ema", "privacy.delta=0.0033333333333333335": "less than 1/n",
 		"privacy.epsilon=none privacy.noise_multiplier=1": "no privacy.epsilon", "federated.clients=20": "federated.clients", "model.init=w.safetensors model.init_trained_on=public": "model.init", "pate.threshold_noise=1.4142135623730945": "looks like an answer",
 		"pate.aggregation=lnmax pate.release_data_dependent=true": "pate.release_data_dependent",
 	} {

@@ -88,6 +88,7 @@ func refuse(c *configs.Config, o setup.Outline) error {
 		{c.Federated.Any(), "federated.clients", "teachers or clients"},
 		{c.Privacy.Unit != configs.UnitExample, "privacy.unit " + c.Privacy.Unit, configs.UnitExample + ": one example is in the part of one teacher"},
 		{c.Model.Init != "", "model.init", "networks that begin at random"},
+		{c.Run.PrivateDiagnostics, "run.private_diagnostics", "none: they are of noisy steps"},
 		{c.Optimizer.ByNoise(), "optimizer.learning_rate by_noise", "a number: training is without noise"},
 		{c.Training.Average.Name() != "none", "training.average " + c.Training.Average.Name(), "none"},
 		{c.Pate.Teachers > o.Examples, fmt.Sprintf("%d pate.teachers", c.Pate.Teachers), fmt.Sprintf("at most one for each of the %d training examples", o.Examples)},
