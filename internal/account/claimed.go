@@ -176,11 +176,11 @@ func (a Accountants) Claim(l *accountant.Ledger, p *checkpoints.Planned, delta f
 	if err == nil && claimed != l {
 		now, _, err = a.Spent(l, delta)
 	}
-	return Claimed(spent, now, claimed), refusal, err
+	return NewClaim(spent, now, claimed), refusal, err
 }
 
-// Claimed returns a claim about l, with Released set if the releases by now cost less.
-func Claimed(claim, now Spent, l *accountant.Ledger) Claim {
+// NewClaim returns a claim about l, with Released set if the releases by now cost less.
+func NewClaim(claim, now Spent, l *accountant.Ledger) Claim {
 	c := Claim{Spent: claim, Ledger: l}
 	if now.Epsilon < claim.Epsilon {
 		released := now.Answer()

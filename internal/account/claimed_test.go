@@ -39,7 +39,7 @@ func TestClaimIsOfItsLedger(t *testing.T) {
 		t.Errorf("found ε = %v of what was made, expected %v", c.Epsilon, want.Epsilon)
 	}
 	less, more := Spent{Guarantee: accountant.Guarantee{Epsilon: 1}}, Spent{Guarantee: accountant.Guarantee{Epsilon: 2}}
-	if c := Claimed(more, less, fixed); c.Released == nil || c.Released.Epsilon != 1 || Claimed(less, more, fixed).Released != nil {
+	if c := NewClaim(more, less, fixed); c.Released == nil || c.Released.Epsilon != 1 || NewClaim(less, more, fixed).Released != nil {
 		t.Errorf("found %+v, expected that 1 of 2 was released", c)
 	}
 }

@@ -183,7 +183,7 @@ func (p *RunPlan) claim(l *accountant.Ledger, planned *checkpoints.Planned) (acc
 		return account.Claim{}, err
 	}
 	spent, err := p.Spent(all)
-	return account.Claimed(spent, now, all), err
+	return account.NewClaim(spent, now, all), err
 }
 
 // After returns the guarantee that the plan has after so many of its steps.

@@ -1,6 +1,8 @@
 package train
 
 import (
+	"crypto/sha256"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -63,19 +65,20 @@ func TestReplayNoticesWhatDependsOnTheData(t *testing.T) {
 	}
 }
 
-// A file that one of the two runs alone wrote tells them apart.
+// A file that one of the two runs alone wrote tells them apart, and so does a number of many digits.
 func TestReplayNoticesAFileOfOneRun(t *testing.T) {
 	dir := t.TempDir()
-	for _, one := range []string{"record", "replay"} {
+	for i, one := range []string{"record", "replay"} {
 		tiny.Check(t, os.Mkdir(filepath.Join(dir, one), 0o700))
-		tiny.Write(t, filepath.Join(dir, one, "both"), "1")
+		tiny.Write(t, filepath.Join(dir, one, "both"), fmt.Sprintf("%q %x", fmt.Sprintf("%032x", i), sha256.Sum256([]byte(one))))
+		tiny.Write(t, filepath.Join(dir, one, "number"), fmt.Sprintf("0.571234567890123%d", i))
 	}
 	tiny.Write(t, filepath.Join(dir, "replay", "one"), "1")
 	for _, order := range [][2]string{{"record", "replay"}, {"replay", "record"}} {
 		var r Replayed
 		err := r.compare(filepath.Join(dir, order[0], "run"), filepath.Join(dir, order[1], "run"))
-		if err != nil || len(r.Problems) != 1 || !strings.HasPrefix(r.Problems[0], "one ") {
-			t.Errorf("found %q, %v, expected the file of one run", r.Problems, err)
+		if err != nil || len(r.Problems) != 2 || !strings.HasPrefix(r.Problems[0], "number ") || !strings.HasPrefix(r.Problems[1], "one ") {
+			t.Errorf("found %q, %v, expected the number and the file of one run", r.Problems, err)
 		}
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -172,6 +173,7 @@ type Writer struct {
 	Err  error           // of the first write that failed
 	Lost func(err error) // is called once, with the first error as To returned it; may be nil
 	any  atomic.Bool
+	mu   sync.Mutex // held while something is written: a hint comes from a goroutine of its own
 }
 
 // Any reports whether a write was tried.
@@ -179,6 +181,8 @@ func (c *Writer) Any() bool { return c.any.Load() }
 
 func (c *Writer) Write(p []byte) (int, error) {
 	c.any.Store(true)
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	n, err := c.To.Write(p)
 	if err != nil && c.Err == nil {
 		c.Err = fmt.Errorf("cannot write to standard output: %w", err)
