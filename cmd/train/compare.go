@@ -56,7 +56,7 @@ func printComparison(w io.Writer, c *account.Comparison) {
 	if c.GroupSize > 1 {
 		what += fmt.Sprintf(", in groups of %s", shell.Count(c.GroupSize))
 	}
-	fmt.Fprintf(w, "%s\nε at δ = %g; datasets that differ by %s\n\n", shell.Cut(what, shell.Width), c.Delta, neighbours(c.Unit, c.Relation))
+	shell.Prosef(w, "%s\nε at δ = %g; datasets that differ by %s\n", shell.Cut(what, shell.Width), c.Delta, neighbours(c.Unit, c.Relation))
 	table := [][]string{{"accountant", "ε", "at least", "ms"}}
 	var refusals []account.Compared
 	estimates := false

@@ -60,18 +60,18 @@ func ofClasses(n int) string {
 
 // printDescription writes what a run would do, for people.
 func printDescription(w io.Writer, d *train.Description) {
-	fmt.Fprintf(w, "data      %s: %s training examples of %v%s\n", d.Data.Name, shell.Count(d.Data.Examples), d.Data.Shape, ofClasses(d.Data.Classes))
+	shell.Prosef(w, "data      %s: %s training examples of %v%s", d.Data.Name, shell.Count(d.Data.Examples), d.Data.Shape, ofClasses(d.Data.Classes))
 	if n := d.Privacy.Records; n != d.Data.Examples {
-		fmt.Fprintf(w, "protects  %s, of %s\n", d.Privacy.Unit, shell.Count(n))
+		shell.Prosef(w, "protects  %s, of %s", d.Privacy.Unit, shell.Count(n))
 	}
 	if d.Augmentation != "" {
-		fmt.Fprintf(w, "training  %s\n", strings.Join(shell.Wrap(d.Augmentation, 70), "\n          "))
+		shell.Prosef(w, "training  %s", d.Augmentation)
 	}
 	fmt.Fprintln(w)
 	printLayers(w, d)
 	printPrivacy(w, d)
 	m := d.Memory
-	fmt.Fprintf(w, "\nmemory    about %s: graph %s, parameters %s, %s %s, program %s\n", setup.Bytes(m.Total()),
+	shell.Prosef(w, "\nmemory    about %s: graph %s, parameters %s, %s %s, program %s", setup.Bytes(m.Total()),
 		setup.Bytes(m.Graph), setup.Bytes(m.Parameters), d.Data.Shape.Noun(), setup.Bytes(m.Examples), setup.Bytes(m.Program))
 }
 
@@ -93,43 +93,43 @@ func printLayers(w io.Writer, d *train.Description) {
 	}
 	shell.PrintTable(w, table)
 	if d.Trained != "" {
-		fmt.Fprintf(w, "\n%s\n", d.Trained)
+		shell.Prosef(w, "\n%s", d.Trained)
 	}
 }
 
 func printPrivacy(w io.Writer, d *train.Description) {
 	p := d.Privacy
 	if len(d.Curve) == 0 {
-		fmt.Fprintf(w, "\ntraining  %s steps of %g examples, without noise on gradients\n", shell.Count(p.PlannedSteps), p.ExpectedBatchSize)
-		fmt.Fprintf(w, "protects  %s\nprivacy   %s\n", p.Unit, shell.Guarantee(p.Epsilon, p.Delta, p.Accountant, p.EpsilonRDP))
+		shell.Prosef(w, "\ntraining  %s steps of %g examples, without noise on gradients", shell.Count(p.PlannedSteps), p.ExpectedBatchSize)
+		shell.Prosef(w, "protects  %s\nprivacy   %s", p.Unit, shell.Guarantee(p.Epsilon, p.Delta, p.Accountant, p.EpsilonRDP))
 		return
 	}
 	how := "as configured"
 	if p.Calibrated {
 		how = "calibrated to the budget"
 	}
-	fmt.Fprintf(w, "\nprivacy   noise multiplier %.4f, %s; clip norm %g\n", p.NoiseMultiplier, how, p.ClipNorm)
-	fmt.Fprintf(w, "clipping  %s\n", p.Clipping)
+	shell.Prosef(w, "\nprivacy   noise multiplier %.4f, %s; clip norm %g", p.NoiseMultiplier, how, p.ClipNorm)
+	shell.Prosef(w, "clipping  %s", p.Clipping)
 	if c := p.Correlation; c != nil && c.Bands == 1 {
-		fmt.Fprintln(w, "noise     independent from step to step: with correlated noise the predicted error is no smaller")
+		shell.Prosef(w, "noise     independent from step to step: with correlated noise the predicted error is no smaller")
 	} else if c != nil {
-		fmt.Fprintf(w, "noise     correlated over %d steps: predicted error %.3f of that of independent noise at the same ε; remembers %s\n", c.Bands, c.Error, setup.Bytes(float64(c.Bytes)))
+		shell.Prosef(w, "noise     correlated over %d steps: predicted error %.3f of that of independent noise at the same ε; remembers %s", c.Bands, c.Error, setup.Bytes(float64(c.Bytes)))
 	}
-	fmt.Fprintf(w, "sampling  %s, probability %.4g, expected batch %g, %s steps planned\n", p.Sampling, p.SamplingProbability, p.ExpectedBatchSize, shell.Count(p.PlannedSteps))
+	shell.Prosef(w, "sampling  %s, probability %.4g, expected batch %g, %s steps planned", p.Sampling, p.SamplingProbability, p.ExpectedBatchSize, shell.Count(p.PlannedSteps))
 	if p.Steps < p.PlannedSteps {
-		fmt.Fprintf(w, "budget    allows %s of them\n", shell.Count(p.Steps))
+		shell.Prosef(w, "budget    allows %s of them", shell.Count(p.Steps))
 	}
-	fmt.Fprintf(w, "spends    ε = %s", accountant.RoundUp(p.Epsilon, 3))
+	spends := "spends    ε = " + accountant.RoundUp(p.Epsilon, 3)
 	if p.TargetEpsilon > 0 {
-		fmt.Fprintf(w, " of %g", p.TargetEpsilon)
+		spends += fmt.Sprintf(" of %g", p.TargetEpsilon)
 	}
-	fmt.Fprintf(w, " at δ = %g (%s, %s)", p.Delta, p.Accountant, p.Relation)
+	spends += fmt.Sprintf(" at δ = %g (%s, %s)", p.Delta, p.Accountant, p.Relation)
 	if p.EpsilonRDP != nil {
-		fmt.Fprintf(w, "; by rdp it is ε = %s", accountant.RoundUp(*p.EpsilonRDP, 3))
+		spends += "; by rdp it is ε = " + accountant.RoundUp(*p.EpsilonRDP, 3)
 	}
-	fmt.Fprint(w, "\n\n")
+	shell.Prosef(w, "%s\n", spends)
 	for _, f := range p.Fallbacks {
-		fmt.Fprintf(w, "WARNING   %s\n\n", f)
+		shell.Prosef(w, "WARNING   %s\n", f)
 	}
 	table := [][]string{{"steps", "ε"}}
 	beside := len(d.CurveRDP) == len(d.Curve)

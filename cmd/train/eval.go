@@ -30,9 +30,9 @@ func evalCommand(a *shell.App) *cobra.Command {
 			return a.Print(found, nil, func(w io.Writer) {
 				fmt.Fprintf(w, "%-15s %s of %s %s\n", found.Test.Name(), found.Test, shell.Count(found.TestExamples), found.Noun)
 				fmt.Fprintf(w, "test loss       %.4f\n", found.TestLoss)
-				fmt.Fprintf(w, "privacy         %s\n", shell.Guarantee(found.Epsilon, found.Delta, found.Accountant, found.EpsilonRDP))
+				shell.Prosef(w, "privacy         %s", shell.Guarantee(found.Epsilon, found.Delta, found.Accountant, found.EpsilonRDP))
 				if found.Unit != "" {
-					fmt.Fprintf(w, "protected       %s\n", found.Unit)
+					shell.Prosef(w, "protected       %s", found.Unit)
 				}
 				printLeft(w, found.TargetEpsilon, found.Epsilon)
 				fmt.Fprintln(w)
@@ -90,7 +90,7 @@ func printExtremes(w io.Writer, classes []score.Class) {
 		fmt.Fprintf(w, "by class        %.2f %% of each\n", 100*worst.Accuracy)
 		return
 	}
-	fmt.Fprintf(w, "by class        from %.2f %% (%s) to %.2f %% (%s)\n", 100*worst.Accuracy, shell.Cut(worst.Name, longestClass), 100*best.Accuracy, shell.Cut(best.Name, longestClass))
+	shell.Prosef(w, "by class        from %.2f %% (%s) to %.2f %% (%s)", 100*worst.Accuracy, shell.Cut(worst.Name, longestClass), 100*best.Accuracy, shell.Cut(best.Name, longestClass))
 }
 
 // printConfusion writes the confusion matrix, or nothing if its lines are longer than 80 columns.

@@ -46,11 +46,11 @@ var shownErrors = []float64{1e-5, 1e-3, 0.01, 0.1, 0.5}
 
 // printTradeoff writes three tables: ε at δ, the errors of the best test for a record, and beliefs.
 func printTradeoff(w io.Writer, t *account.Tradeoff) {
-	fmt.Fprintf(w, "%s releases; %s; datasets that differ by %s\n\n", shell.Count(t.Releases), t.Accountant, neighbours(t.Unit, t.Relation))
+	shell.Prosef(w, "%s releases; %s; datasets that differ by %s\n", shell.Count(t.Releases), t.Accountant, neighbours(t.Unit, t.Relation))
 	shell.PrintRows(w, []string{"δ", "ε"}, t.Epsilons, func(p accountant.ProfilePoint) []string {
 		return []string{fmt.Sprintf("%.0e", p.Delta), shell.Epsilon(p.Epsilon)}
 	})
-	fmt.Fprintf(w, "\nWas the record among the data? How well the best test can tell:\n\n")
+	shell.Prosef(w, "\nWas the record among the data? How well the best test can tell:\n")
 	table := [][]string{{"false alarms %", "notices at most %", "misses at least %"}}
 	for _, e := range t.Curve {
 		if slices.Contains(shownErrors, e.FalsePositive) {
@@ -58,8 +58,8 @@ func printTradeoff(w io.Writer, t *account.Tradeoff) {
 		}
 	}
 	shell.PrintTable(w, table)
-	fmt.Fprintf(w, "\nWhere both are equally likely, a guess is right in at most %s %% of cases.\n", accountant.RoundUp(100*t.BestGuess, 2))
-	fmt.Fprintf(w, "Somebody's belief that it was, before and after. Each bound fails with a\nprobability of at most %.3g (10·δ):\n\n", t.Except)
+	shell.Prosef(w, "\nWhere both are equally likely, a guess is right in at most %s %% of cases.", accountant.RoundUp(100*t.BestGuess, 2))
+	shell.Prosef(w, "Somebody's belief that it was, before and after. Each bound fails with a probability of at most %.3g (10·δ):\n", t.Except)
 	shell.PrintRows(w, []string{"before %", "at least %", "at most %"}, t.Beliefs, func(b accountant.Belief) []string {
 		return []string{fmt.Sprintf("%g", 100*b.Prior), shell.SignificantDown(100*b.Low, 4), belief(b.High)}
 	})

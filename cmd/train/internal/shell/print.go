@@ -68,12 +68,16 @@ type page struct {
 	columns int
 }
 
-// Prosef writes a line as [fmt.Fprintf] does. For a terminal, it is broken at spaces if it is too
+// Prosef writes lines as [fmt.Fprintf] does. For a terminal, each is broken at spaces if it is too
 // long; what follows is indented as far as the text behind its last double space.
 func Prosef(w io.Writer, format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	if p, ok := w.(*page); ok && p.columns > 0 {
-		text = strings.Join(hanging(text, p.columns), "\n")
+		var lines []string
+		for _, line := range strings.Split(text, "\n") {
+			lines = append(lines, hanging(line, p.columns)...)
+		}
+		text = strings.Join(lines, "\n")
 	}
 	fmt.Fprintln(w, text)
 }
