@@ -25,7 +25,6 @@ type Sweep struct {
 	Trials int         // with a result or without
 	Keys   []string    // the settings in which rows differ, in the order of the rows
 	Rows   []books.Row // trials with a result
-	Points []Point     // as the sweep wrote them at its end
 
 	// Composed is the cost of all that the trials planned; if it is nil, Uncomposed says why.
 	Composed   *account.Answer
@@ -61,29 +60,20 @@ func ReadSweep(dir string, q Request) (*Sweep, error) {
 	if q.Accountants {
 		s.compose(ledgers)
 	}
-	s.readSummary()
+	s.readNote()
 	return s, nil
 }
 
-// readSummary reads results.json, with no smaller ε than rows have, and results.md. If the trials
-// have released more since it was written, or the file was edited, the note says that instead: its
-// total would be too small.
-func (s *Sweep) readSummary() {
-	summary, unread := readSummary(s.Dir)
-	s.Points = summary.Points
-	for i := range s.Points {
-		for _, row := range s.Rows {
-			if p := &s.Points[i]; p.has(row) {
-				p.Epsilon = max(p.Epsilon, row.Epsilon)
-			}
-		}
-	}
+// readNote reads results.md. If the trials have released more since it was written, or the file was
+// edited, the note says that instead: its total would be too small.
+func (s *Sweep) readNote() {
 	note, err := os.ReadFile(filepath.Join(s.Dir, folder.Report))
 	if err != nil {
 		return
 	}
 	s.Note = string(note)
-	if unread == nil && summary.Composed.Releases < s.Releases {
+	summary, err := readSummary(s.Dir)
+	if err == nil && summary.Composed.Releases < s.Releases {
 		s.Note = fmt.Sprintf("%s counts %d releases, by now there are %d: collect the sweep, or go on with it, for a new one.\n",
 			folder.Report, summary.Composed.Releases, s.Releases)
 	} else if summary.Report != "" && summary.Report != fmt.Sprintf("%x", sha256.Sum256(note)) {
@@ -97,7 +87,6 @@ func readSummary(dir string) (s struct {
 		account.Answer
 		Releases int
 	}
-	Points []Point
 	Report string `json:"report_sha256"`
 }, err error) {
 	content, err := os.ReadFile(filepath.Join(dir, folder.Summary))

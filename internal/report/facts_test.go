@@ -100,11 +100,9 @@ func TestReadSweep(t *testing.T) {
 		t.Errorf("found %v and %v for an ε that was edited, expected a refusal", err, other)
 	}
 	restore()
-	edit(filepath.Join(result.Sweep, folder.Summary), `"epsilon": [0-9.]+`, `"epsilon": 0.5`) // no point is cheaper than its trials
 	restore = edit(filepath.Join(result.Sweep, folder.Report), `ε`, `no ε`)
-	found, err = report.ReadSweep(result.Sweep, report.Request{})
-	if last := result.Points[3]; err != nil || !strings.Contains(found.Note, "is not what the sweep wrote") || len(found.Points) != 4 || found.Points[3].Epsilon != last.Epsilon || found.Points[3].Test != last.Test {
-		t.Errorf("found %s and %+v (%v) for a table and points that were edited", found.Note, found.Points, err)
+	if found, err = report.ReadSweep(result.Sweep, report.Request{}); err != nil || !strings.Contains(found.Note, "is not what the sweep wrote") {
+		t.Errorf("found %s (%v) for a table that was edited", found.Note, err)
 	}
 	restore()
 	trial := filepath.Join(result.Sweep, result.Rows[0].Trial)

@@ -2,28 +2,31 @@ package report_test
 
 import (
 	"fmt"
-	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"dpsgd/configs"
 	"dpsgd/data"
 	"dpsgd/internal/account"
+	"dpsgd/internal/books"
 	"dpsgd/internal/chart"
 	"dpsgd/internal/report"
 	"dpsgd/internal/run"
 	"dpsgd/internal/score"
 )
 
-// point is a point of a sweep over clip norm, noise multiplier and seed.
-func point(clip, noise string, seeds int, accuracy, epsilon float64) report.Point {
-	return report.Point{Settings: map[string]string{"privacy.clip_norm": clip, "privacy.noise_multiplier": noise},
-		Test: score.Test{TestAccuracy: score.Value(accuracy)}, Epsilon: epsilon, Trials: seeds}
+// row is a trial of a sweep over clip norm, noise multiplier and seed.
+func row(clip, noise string, seed int, accuracy, epsilon float64) books.Row {
+	return books.Row{
+		Settings: []configs.Setting{{Key: "privacy.clip_norm", Value: clip}, {Key: "privacy.noise_multiplier", Value: noise}, {Key: "training.seed", Value: strconv.Itoa(seed)}},
+		Test:     score.Test{TestAccuracy: score.Value(accuracy)}, Answer: account.Answer{Epsilon: epsilon},
+	}
 }
 
-func sweepOf(points ...report.Point) *report.Sweep {
-	return &report.Sweep{Keys: []string{"privacy.clip_norm", "privacy.noise_multiplier", "training.seed"}, Points: points}
+func sweepOf(rows ...books.Row) *report.Sweep {
+	return &report.Sweep{Keys: []string{"privacy.clip_norm", "privacy.noise_multiplier", "training.seed"}, Rows: rows}
 }
 
 func find(t *testing.T, all []report.Figure, id string) report.Figure {
@@ -36,10 +39,13 @@ func find(t *testing.T, all []report.Figure, id string) report.Figure {
 }
 
 // A heat map has the clip norms from top to bottom and the noise multipliers from left to right, by
-// size, and in each cell the mean accuracy and the largest ε of its points: a mean of ε would say
-// less than some trial cost. A point without a mean leaves its cell empty.
+// size, and in each cell the mean accuracy and the largest ε over the seeds: a mean of ε would say
+// less than some trial cost. A trial without an accuracy leaves its cell empty, whatever other
+// seeds reach.
 func TestHeat(t *testing.T) {
-	s := sweepOf(point("10", "0.5", 1, 0.5, 4), point("10", "0.5", 1, 0.6, 4.5), point("10", "2", 1, math.NaN(), 1), point("2", "2", 1, 0.7, 1), point("2", "0.5", 1, 0.8, 4))
+	diverged := row("10", "2", 1, 0, 1)
+	diverged.Test = score.Untested()
+	s := sweepOf(row("10", "0.5", 1, 0.5, 4), row("10", "0.5", 2, 0.6, 4.5), diverged, row("10", "2", 2, 0.9, 1), row("2", "2", 1, 0.7, 1), row("2", "0.5", 1, 0.8, 4))
 	all := report.FiguresOfSweep(s)
 	found := find(t, all, "heat-accuracy")
 	want := [][]string{{"2", "80.00", "70.00"}, {"10", "55.00", "–"}}
@@ -57,10 +63,10 @@ func TestHeat(t *testing.T) {
 
 // Settings that were drawn at random form no grid, and one setting forms none either.
 func TestNoHeatWithoutAGrid(t *testing.T) {
-	var random, one []report.Point
+	var random, one []books.Row
 	for i := range 6 {
-		random = append(random, point(fmt.Sprint(i), fmt.Sprint(i), 1, 0.5, 1))
-		one = append(one, point(fmt.Sprint(i), "1", 1, 0.5, 1))
+		random = append(random, row(fmt.Sprint(i), fmt.Sprint(i), 1, 0.5, 1))
+		one = append(one, row(fmt.Sprint(i), "1", 1, 0.5, 1))
 	}
 	single := sweepOf(one...)
 	single.Keys = []string{"privacy.clip_norm"}
@@ -74,11 +80,12 @@ func TestNoHeatWithoutAGrid(t *testing.T) {
 	}
 }
 
-// The front has the points that no other one beats in both, by their means.
+// The front has the points that no other one beats in both, by their means: a lucky seed is not on
+// it.
 func TestPareto(t *testing.T) {
 	s := sweepOf(
-		point("1", "4", 1, 0.70, 1), point("1", "2", 1, 0.80, 2), point("2", "2", 1, 0.75, 2), point("1", "1", 1, 0.80, 4),
-		point("2", "1", 2, 0.75, 4), point("1", "0.5", 1, 0.9, 8))
+		row("1", "4", 1, 0.70, 1), row("1", "2", 1, 0.80, 2), row("2", "2", 1, 0.75, 2), row("1", "1", 1, 0.80, 4),
+		row("2", "1", 1, 0.95, 4), row("2", "1", 2, 0.55, 4), row("1", "0.5", 1, 0.9, 8))
 	f := find(t, report.FiguresOfSweep(s), "pareto")
 	var front []string
 	for _, r := range f.Table.Rows {
@@ -86,8 +93,11 @@ func TestPareto(t *testing.T) {
 			front = append(front, r[1]+" "+r[2]+" "+r[3])
 		}
 	}
-	if want := []string{"1.000 70.00 1", "2.000 80.00 1", "8.000 90.00 1"}; !slices.Equal(front, want) || len(f.Table.Rows) != 6 {
-		t.Errorf("found %v of %d points, expected %v of 6", front, len(f.Table.Rows), want)
+	if want := []string{"1.000 70.00 1", "2.000 80.00 1", "8.000 90.00 1"}; !slices.Equal(front, want) {
+		t.Errorf("found %v, expected %v", front, want)
+	}
+	if len(f.Table.Rows) != 6 {
+		t.Errorf("found %d points, expected 6: the seeds of one setting are one", len(f.Table.Rows))
 	}
 }
 

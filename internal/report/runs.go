@@ -89,10 +89,10 @@ func sweep(trials []Line, listed []books.Listed) Line {
 		lost = lost || listed[i].Lost
 	}
 	if r.Status == string(run.Done) {
-		planned, err := readTrials(first.Sweep)
+		planned, err := books.ReadSweep(first.Sweep)
 		if err != nil {
 			r.Status, r.Problem = Damaged, oneLine(err)
-		} else if len(planned) > len(trials) {
+		} else if len(planned.Trials) > len(trials) {
 			r.Status = string(run.Interrupted)
 		}
 	}
