@@ -3,10 +3,8 @@ package main
 import (
 	"bufio"
 	"cmp"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"strconv"
 	"strings"
@@ -97,11 +95,10 @@ func answer(a *shell.App, c *cobra.Command, set *string, epsilon *float64) error
 
 // writeNew writes content to a new file, whole or not at all. It refuses a name that is taken.
 func writeNew(file string, content []byte) error {
-	err := checkpoints.CreateFileAtomic(file, content, 0o644)
-	if errors.Is(err, fs.ErrExist) {
+	if _, err := os.Lstat(file); err == nil {
 		return presetTaken(file)
 	}
-	if err != nil {
+	if err := checkpoints.WriteFileAtomic(file, content, 0o644); err != nil {
 		return fmt.Errorf("cannot write the configuration: %w", err)
 	}
 	return nil
