@@ -1,7 +1,6 @@
 package rdp
 
 import (
-	"fmt"
 	"math"
 
 	"dpsgd/accountant"
@@ -79,11 +78,12 @@ func (c *Chosen) Guarantee(l *accountant.Ledger, delta float64) (accountant.Guar
 	if err := accountant.ValidateDelta(delta); err != nil {
 		return answer, err
 	}
-	pure, epsilons, deltas, err := withoutDeltas(l, c.rdp.Relation())
+	released, err := accountant.Simplify(l)
 	if err != nil {
 		return answer, err
 	}
-	total, err := c.rdp.total(pure)
+	epsilons, deltas := withoutDeltas(&released, c.rdp.Relation())
+	total, err := c.rdp.totalOf(released)
 	switch {
 	case err != nil:
 		return answer, err
@@ -99,44 +99,36 @@ func (c *Chosen) Guarantee(l *accountant.Ledger, delta float64) (accountant.Guar
 	return answer, nil
 }
 
-// withoutDeltas returns the ledger with its (ε, δ)-private events as (ε, 0)-private ones, and the
-// sum of the δ taken away. If there are no other events, epsilons is the sum of their ε, which
-// bounds the loss whatever was chosen; else it is +Inf.
-func withoutDeltas(l *accountant.Ledger, r accountant.Relation) (pure *accountant.Ledger, epsilons, deltas float64, err error) {
-	released, err := accountant.Simplify(l)
-	if err != nil {
-		return nil, 0, 0, err
-	}
-	pure = new(accountant.Ledger)
+// withoutDeltas makes the (ε, δ)-private events of a ledger (ε, 0)-private ones, and returns the sum
+// of the δ taken away. If there are no other events, epsilons is the sum of their ε, which bounds the
+// loss whatever was chosen; else it is +Inf. Without a guarantee both are +Inf.
+func withoutDeltas(released *accountant.Releases, r accountant.Relation) (epsilons, deltas float64) {
 	if released.NonPrivate {
-		return pure, math.Inf(1), math.Inf(1), nil
+		return math.Inf(1), math.Inf(1)
 	}
-	for _, entry := range released.Entries {
+	for i, entry := range released.Entries {
 		approximate, is := entry.Event.(accountant.ApproxDP)
 		if e, one := entry.Event.(accountant.AddOrRemoveDP); one {
 			approximate, is = e.Under(r), true
 		}
-		if is {
-			up := func(sum, x float64) float64 {
-				return math.Nextafter(sum+float64(entry.Count)*x*(1+relativeError), math.Inf(1))
-			}
-			if entry.Count == 1 && epsilons == 0 {
-				epsilons = approximate.Epsilon // exactly
-			} else if approximate.Epsilon > 0 {
-				epsilons = up(epsilons, approximate.Epsilon)
-			}
-			if approximate.Delta > 0 {
-				deltas = up(deltas, approximate.Delta)
-			}
-			entry.Event = accountant.ApproxDP{Epsilon: approximate.Epsilon}
-		} else {
+		if !is {
 			epsilons = math.Inf(1)
+			continue
 		}
-		if err := pure.Add(entry.Event, entry.Count); err != nil {
-			return nil, 0, 0, fmt.Errorf("%w: without its δ", err)
+		up := func(sum, x float64) float64 {
+			return math.Nextafter(sum+float64(entry.Count)*x*(1+relativeError), math.Inf(1))
 		}
+		if entry.Count == 1 && epsilons == 0 {
+			epsilons = approximate.Epsilon // exactly
+		} else if approximate.Epsilon > 0 {
+			epsilons = up(epsilons, approximate.Epsilon)
+		}
+		if approximate.Delta > 0 {
+			deltas = up(deltas, approximate.Delta)
+		}
+		released.Entries[i].Event = accountant.ApproxDP{Epsilon: approximate.Epsilon}
 	}
-	return pure, epsilons, deltas, nil
+	return epsilons, deltas
 }
 
 // mixed returns the least ε that fulfils the inequality of [Chosen] for the R_α in sums, rounded

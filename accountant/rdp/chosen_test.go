@@ -25,9 +25,14 @@ func TestPriceOfChoice(t *testing.T) {
 	for _, c := range []struct {
 		q, sigma float64
 		steps    int
-	}{{1, 20, 2}, {1, 2, 2}, {0.01, 4, 2000}, {0.01, 1, 2000}, {0.01, 0.8, 10000}, {0.1, 3, 600}, {0.1, 1.2, 600}} {
+	}{{1, 20, 2}, {1, 2, 2}, {0.01, 4, 2000}, {0.01, 1, 2000}, {0.01, 0.8, 10000}, {0.1, 3, 600}, {0.1, 1.2, 600}, {20, 1, 800}, {-4, 1, 800}} {
 		e := accountant.Event(accountant.Gaussian{NoiseMultiplier: c.sigma})
-		if c.q < 1 {
+		switch {
+		case c.q > 1: // bins
+			e = accountant.BallsInBins{Bins: int(c.q), Event: e}
+		case c.q < 0: // blocks that take turns
+			e = accountant.CyclicSampled{Blocks: int(-c.q), Event: accountant.PoissonSampled{SamplingProbability: 0.1, Event: e}}
+		case c.q < 1:
 			e = accountant.PoissonSampled{SamplingProbability: c.q, Event: e}
 		}
 		whole := tiny.Must(exact.Guarantee(accounttest.Ledger(t, accountant.Entry{Event: e, Count: c.steps}), 1e-5))(t)
