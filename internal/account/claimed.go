@@ -44,7 +44,11 @@ func (a Accountants) Claimed(l *accountant.Ledger, p *checkpoints.Planned, delta
 	if err != nil {
 		return nil, err
 	}
-	made, all := Counts(l), Counts(planned)
+	ended, whole, err := wholeEpochs(l, planned)
+	if err != nil {
+		return nil, err
+	}
+	made, all := Counts(ended), Counts(whole)
 	if maps.Equal(made, all) {
 		return l, nil
 	}
@@ -53,7 +57,7 @@ func (a Accountants) Claimed(l *accountant.Ledger, p *checkpoints.Planned, delta
 		repeated = repeated || n > all[e]
 	}
 	claim := planned
-	if more := l.Count() - planned.Count(); more > 0 {
+	if more := ended.Count() - whole.Count(); more > 0 {
 		if claim, err = beyond(l, planned, more); err != nil {
 			return nil, err
 		}
@@ -70,6 +74,24 @@ func (a Accountants) Claimed(l *accountant.Ledger, p *checkpoints.Planned, delta
 		return claim, nil
 	}
 	return a.upTo(p.Epsilon, l, lastOf(l, planned), delta), nil
+}
+
+// wholeEpochs returns both ledgers with all steps of their last epoch, where a record is in one step
+// of each: that costs nothing, and a run that goes on within an epoch has them in its ledger.
+func wholeEpochs(a, b *accountant.Ledger) (*accountant.Ledger, *accountant.Ledger, error) {
+	whole := func(l *accountant.Ledger) (*accountant.Ledger, error) {
+		turns, last := l.Turns()
+		if bins, ok := last.(accountant.BallsInBins); ok && turns%bins.Bins != 0 {
+			return l.With(last, bins.Bins-turns%bins.Bins)
+		}
+		return l, nil
+	}
+	a, err := whole(a)
+	if err != nil {
+		return nil, nil, err
+	}
+	b, err = whole(b)
+	return a, b, err
 }
 
 // after returns a plan that was extended choices times: with more steps, and with the choices. Its

@@ -79,6 +79,30 @@ func coins(t *testing.T, n int) *accountant.Ledger {
 	return tiny.Ledger(t, coin(), n)
 }
 
+// A run that goes on within an epoch of balls in bins has the rest of that epoch in its ledger, which
+// costs nothing: it claims what its plan costs, also where it was extended. A step of one more epoch
+// is beyond the plan.
+func TestClaimsCountWholeEpochs(t *testing.T) {
+	bin := accountant.BallsInBins{Bins: 20, Event: accountant.Gaussian{NoiseMultiplier: 2}}
+	a := tiny.Must(New(Exact, accountant.ZeroOut))(t)
+	epsilon := func(epochs, choices int) float64 {
+		l := tiny.Must(tiny.Ledger(t, bin, 20*epochs).With(Choice, choices))(t)
+		cost, _, err := a.Spent(l, 1e-5)
+		tiny.Check(t, err)
+		return cost.Epsilon
+	}
+	for _, test := range []struct {
+		made, choices int
+		want          float64
+	}{{44, 0, epsilon(3, 0)}, {60, 0, epsilon(3, 0)}, {61, 0, epsilon(4, 6)}, {80, 2, epsilon(4, 2)}, {71, 2, epsilon(4, 2)}, {81, 2, epsilon(5, 8)}} {
+		l := tiny.Must(tiny.Ledger(t, bin, test.made).With(Choice, test.choices))(t)
+		claim, _, err := a.Claim(l, &checkpoints.Planned{Releases: tiny.Ledger(t, bin, 50)}, 1e-5)
+		if err != nil || claim.Epsilon != test.want {
+			t.Errorf("%+v: found ε = %v (%v) of 50 planned steps", test, claim.Epsilon, err)
+		}
+	}
+}
+
 // What a run claims that somebody stops, or kills and repeats, holds whatever he looked at. The ε
 // of what it released by then does not: the best rule passes its δ by a multiple.
 func TestClaimsHoldForWhoeverStops(t *testing.T) {

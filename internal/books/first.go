@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"sort"
 
 	"dpsgd/accountant"
@@ -17,7 +18,8 @@ import (
 // (ε, δ) is split there and then: δ₁ is the δ of A at ε, and δ₂ = δ - δ₁ is left for everything
 // else. From then on releases are admitted
 //
-//	(a) while all of them, with those reserved, are among the events of A, each at most as often; or else
+//	(a) while all of them, with those reserved, are among the events of A, each at most as often (of
+//	    turns those count that one record sees, at most); or else
 //	(b) while ε of all of them, those of A included, is at most the limit by rdp.Chosen at δ₂.
 //
 // Everything that is ever released is (ε, δ)-private together, whoever chooses, and stops, by what
@@ -56,7 +58,7 @@ func used(l checkpoints.Limit, first *checkpoints.First, all *accountant.Ledger)
 	}
 	epsilon, delta := math.Inf(1), l.Delta
 	if first != nil {
-		if delta = first.Rest; account.Holds(first.Planned, all) {
+		if delta = first.Rest; among(first.Planned, all) {
 			epsilon = l.Epsilon
 		}
 	}
@@ -70,6 +72,22 @@ func used(l checkpoints.Limit, first *checkpoints.First, all *accountant.Ledger)
 		}
 	}
 	return min(epsilon, statement.NoGuarantee), nil
+}
+
+// among reports whether the releases in all are events of planned, each at most as often, as a record
+// sees them that sees most of all turns: what it sees of a run that stopped is a part of what it
+// would have seen.
+func among(planned, all *accountant.Ledger) bool {
+	whole, err := accountant.Simplify(planned)
+	part, other := accountant.Simplify(all)
+	if err != nil || other != nil || part.NonPrivate || account.Choices(all) > 0 {
+		return false
+	}
+	left := map[accountant.Event]int{}
+	for _, e := range whole.Entries {
+		left[e.Event] = e.Count
+	}
+	return !slices.ContainsFunc(part.Entries, func(e accountant.Entry) bool { return e.Count > left[e.Event] })
 }
 
 // split makes planned a first plan under limit l, with the δ that is left for other releases. first

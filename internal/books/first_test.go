@@ -17,6 +17,35 @@ var (
 	beyond = accountant.ApproxDP{Epsilon: 0.45}
 )
 
+// A run that stopped has made a part of a first plan, also of turns and epochs. Two runs make it
+// together where no record sees more than it would have seen of the plan.
+func TestPartsOfTurnsAreOfTheFirstPlan(t *testing.T) {
+	for _, e := range []accountant.Event{
+		accountant.CyclicSampled{Blocks: 4, Event: accountant.PoissonSampled{SamplingProbability: 0.1, Event: gradient}}, accountant.BallsInBins{Bins: 4, Event: gradient},
+	} {
+		runs := func(steps ...int) *accountant.Ledger {
+			all := new(accountant.Ledger)
+			for _, n := range steps {
+				must(0, all.Join(times(t, e, n)))
+			}
+			return all
+		}
+		first := &checkpoints.First{Planned: runs(40)}
+		l := checkpoints.Limit{Epsilon: 0.01, Delta: 1e-5} // less than anything else costs
+		for _, test := range []struct {
+			made  *accountant.Ledger
+			first bool
+		}{
+			{runs(1), true}, {runs(17), true}, {runs(40), true}, {runs(41), false}, {runs(20, 20), true}, {runs(18, 22), false},
+			{must(runs(17).With(beyond, 1)), false}, {must(runs(17).With(account.Choice, 1)), false},
+		} {
+			if found := must(used(l, first, test.made)); (found == l.Epsilon) != test.first {
+				t.Errorf("%v: found that %v is used, expected that it is of the first plan: %t", test.made.Entries(), found, test.first)
+			}
+		}
+	}
+}
+
 // deltaAt is E[(1 - e^(ε-L))₊] after a releases of the plan and b beyond it, all of them fixed.
 func deltaAt(epsilon float64, a, b int) float64 {
 	return worst(epsilon, max(a, b), func(n, m int) bool { return n <= a && m <= b })
