@@ -3,6 +3,7 @@ package account
 import (
 	"maps"
 	"math"
+	"slices"
 	"sort"
 
 	"dpsgd/accountant"
@@ -122,13 +123,14 @@ func beyond(l, planned *accountant.Ledger, more int) (*accountant.Ledger, error)
 	return all, err
 }
 
-// lastOf returns the last event of planned, or that of l if planned is empty.
-func lastOf(l, planned *accountant.Ledger) accountant.Event {
-	entries := planned.Entries()
-	if len(entries) == 0 {
-		entries = l.Entries()
+// lastOf returns the last event of planned that is no choice, or that of l if planned is empty.
+func lastOf(l, planned *accountant.Ledger) (last accountant.Event) {
+	for _, entry := range slices.Concat(l.Entries(), planned.Entries()) {
+		if entry.Event != Choice {
+			last = entry.Event
+		}
 	}
-	return entries[len(entries)-1].Event
+	return last
 }
 
 // fits reports whether a ledger is within a budget, to a relative 1e-9: the program that planned
