@@ -288,7 +288,7 @@ func RefuseUnprotected(registry string, c *configs.Config, o setup.Outline) erro
 	}
 	examples := checkpoints.Data{Name: o.Name, Unit: checkpoints.Unit{Kind: checkpoints.Example}}
 	for _, l := range states {
-		if of := (checkpoints.Data{Name: l.Data, Unit: l.Unit}); !of.SameExamples(examples) || !c.Privacy.None && l.Unit.Kind == checkpoints.Label {
+		if !l.onExamplesOf(examples) || !c.Privacy.None && l.Unit.Kind == checkpoints.Label {
 			continue
 		}
 		found := "privacy.none, expected a run that is private"

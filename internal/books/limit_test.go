@@ -232,6 +232,30 @@ func TestLimitIsOfTheSameExamples(t *testing.T) {
 	}
 }
 
+// A limit is not set on examples that a baseline has used, or a run with private labels.
+func TestNoLimitBehindAnUnprotectedRun(t *testing.T) {
+	of := func(registry, data string) error {
+		_, err := SetLimit(registry, checkpoints.Limit{Subject: checkpoints.Subject{Data: data}, Epsilon: 3, Delta: 1e-5})
+		return err
+	}
+	baseline := t.TempDir()
+	must(0, os.Mkdir(filepath.Join(baseline, "bare"), 0o700))
+	tiny.Write(t, filepath.Join(baseline, "bare", folder.Config), string(people(t, "privacy.none=true").YAML()))
+	labels := t.TempDir()
+	r := registered("one")
+	r.Data = checkpoints.Data{Name: "labels of people", Examples: 300, Unit: checkpoints.Unit{Kind: checkpoints.Label}}
+	b := begun(t, labels, r)
+	must(0, errors.Join(b.Append(1, gradient), b.Close()))
+	for registry, run := range map[string]string{baseline: "the run bare with privacy.none", labels: "the run one with privacy.unit label"} {
+		if err := of(registry, "people"); !errors.Is(err, ErrLimit) || !strings.Contains(err.Error(), run) {
+			t.Errorf("found %v, expected a refusal for %s", err, run)
+		}
+		if err := of(registry, "others"); err != nil {
+			t.Errorf("found %v for other examples", err)
+		}
+	}
+}
+
 // A limit comes before the first release and while nobody is at work, is never raised after one,
 // and may be lowered to what was spent. What is refused changes nothing.
 func TestSetLimit(t *testing.T) {

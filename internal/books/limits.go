@@ -15,6 +15,7 @@ import (
 	"dpsgd/internal/account"
 	"dpsgd/internal/disk"
 	"dpsgd/internal/folder"
+	"dpsgd/internal/setup"
 	"dpsgd/internal/statement"
 )
 
@@ -163,6 +164,11 @@ func larger(a, b *accountant.Ledger) *accountant.Ledger {
 // larger one after a release, or one below what is used.
 func (s LimitState) refuseSetting(k Known) error {
 	old, limited := k.limitOf(s.Subject)
+	if !limited {
+		if err := s.refuseUnprotected(k); err != nil {
+			return err
+		}
+	}
 	releases := 0
 	for _, m := range k.Members {
 		if !s.Same(m.Data.Subject()) {
@@ -184,6 +190,34 @@ func (s LimitState) refuseSetting(k Known) error {
 		return fmt.Errorf("%w %s: found ε = %g, expected at least the %s at δ = %g that is spent or reserved", ErrLimit, s.Data, s.Epsilon, accountant.RoundUp(s.Reserved, 3), s.Delta)
 	}
 	return nil
+}
+
+// refuseUnprotected refuses a limit on examples that a run has used without privacy, or with privacy
+// for their labels alone: see [RefuseUnprotected], for such a run behind the limit.
+func (s LimitState) refuseUnprotected(k Known) error {
+	found, err := foldersBelow(k.dir)
+	if err != nil {
+		return err
+	}
+	refuse := func(run, of string) error {
+		return fmt.Errorf("%w %s: found the run %s with %s, expected none: no limit holds for what it shows", ErrLimit, s.Data, run, of)
+	}
+	for _, run := range found.runs {
+		if c, err := folder.ReadConfig(run); err == nil && notPrivate(run) && s.onExamplesOf(dataOf(c, setup.Declared(c))) {
+			return refuse(folder.Name(run), "privacy.none")
+		}
+	}
+	for _, m := range k.Members {
+		if m.Entries > 0 && m.Data.Unit.Kind == checkpoints.Label && s.Unit.Kind != checkpoints.Label && !s.Same(m.Data.Subject()) && s.onExamplesOf(m.Data) {
+			return refuse(m.Path, "privacy.unit label")
+		}
+	}
+	return nil
+}
+
+// onExamplesOf reports whether the limit may be on these examples, whatever their number.
+func (s LimitState) onExamplesOf(d checkpoints.Data) bool {
+	return d.SameExamples(checkpoints.Data{Name: s.Data, Unit: s.Unit, Examples: d.Examples})
 }
 
 // atWork reports whether the ledger of a run exists and may be locked by a process.
