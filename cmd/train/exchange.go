@@ -50,7 +50,7 @@ func exportCommand(a *shell.App) *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&format, "format", "onnx", strings.Join(exchange.Formats(), ", "))
-	c.Flags().StringVarP(&path, "output", "o", "", "file to write (default: the name of the run, in this folder)")
+	shell.OutputFlag(c, &path, "file to write (default: the name of the run, in this folder)")
 	return c
 }
 
@@ -76,7 +76,7 @@ guarantee says and what it does not cover. The licence is left for you to choose
 			return a.Print(map[string]string{"file": path}, checkpoints.WriteFileAtomic(path, content, folder.FilePerm), func(w io.Writer) { fmt.Fprintf(w, "the card of %s is in %s\n", args[0], path) })
 		},
 	}
-	c.Flags().StringVarP(&path, "output", "o", "", "file to write, such as README.md (default: standard output)")
+	shell.OutputFlag(c, &path, "file to write, such as README.md (default: standard output)")
 	return c
 }
 
@@ -102,7 +102,7 @@ what they tell of that is not covered by the run's guarantee.`,
 			return shell.Show(a, printImport)(exchange.Import(args[0], config, path))
 		},
 	}
-	c.Flags().StringVarP(&path, "output", "o", "", "file to write the fitting tensors to, under the names of the network")
+	shell.OutputFlag(c, &path, "file to write the fitting tensors to, under the names of the network")
 	c.Flags().StringArrayVar(&set, "set", nil, "override a key of the configuration, as in --set model.name=mlp128 (repeatable)")
 	return c
 }

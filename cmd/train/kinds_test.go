@@ -175,6 +175,22 @@ func TestEpsilonOfLabelsSaysSo(t *testing.T) {
 	says(t, tiny.Read(t, "report.html"), "for "+unit+", after")
 }
 
+// No output is written over a file that runs keep.
+func TestOutputsLeaveRunsAlone(t *testing.T) {
+	config := own(t, 2)
+	succeed(t, "run", config)
+	before := tiny.Snapshot(t, "runs")
+	for _, args := range [][]string{
+		{"export", "runs/own-1", "-o", "runs/datasets.jsonl"}, {"export", "runs/own-1", "-o", "runs/own-1/../own-1/ledger.jsonl"},
+		{"card", "runs/own-1", "-o", "runs/own-1/privacy.json"}, {"import", "runs/own-1/model.safetensors", config, "-o", "runs/own-1/model.safetensors"},
+	} {
+		refused(t, shell.ExitUsage, "expected a name that no run uses", args...)
+	}
+	if !maps.Equal(before, tiny.Snapshot(t, "runs")) {
+		t.Error("what was refused changed a file")
+	}
+}
+
 // No one file that is edited makes the model of a baseline private, or private labels private
 // examples.
 func TestForgedUnitsAreRefused(t *testing.T) {

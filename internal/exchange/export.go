@@ -151,8 +151,8 @@ func isModel(m *trained.Model, path string) bool {
 
 // write writes tensors with the model's provenance to path, which is not the run's own model file.
 func write(m *trained.Model, path string, tensors []model.Tensor) error {
-	if isModel(m, path) {
-		return fmt.Errorf("%w: %s is the model of the run itself, expected another name: the privacy statement holds its hash", ErrTarget, path)
+	if isModel(m, path) || folder.Kept(path) {
+		return fmt.Errorf("%w: %s is a file of a run, expected another name: the privacy statement of a run holds the hash of its model", ErrTarget, path)
 	}
 	about := map[string]string{"format": "pt"}
 	if m.Config.Features.Any() {

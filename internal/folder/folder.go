@@ -249,6 +249,14 @@ func HoldsAny(dir string, names ...string) bool {
 	})
 }
 
+// Kept reports whether a path is that of a file that a run, a sweep or a folder of runs keeps, and
+// nobody else may write over.
+func Kept(path string) bool {
+	dir, name := filepath.Split(filepath.Clean(path))
+	ofSweep := []string{Sweep, SweepLock, Rows, Table, Report, Summary, Selected, SelectedData}
+	return HoldsAny(dir, name) && (name == Datasets || HoldsAny(dir, Config) && slices.Contains(files, name) || HoldsAny(dir, Sweep) && slices.Contains(ofSweep, name))
+}
+
 // ErrRunExists: the folder of a new run is taken.
 var ErrRunExists = errors.New("train: the run exists")
 

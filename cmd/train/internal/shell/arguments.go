@@ -120,6 +120,16 @@ func GivenFlag(c *cobra.Command, oneOf func(name string) bool) (found string) {
 	return found
 }
 
+// OutputFlag adds -o to c, for the file that it writes. A file that runs keep is refused.
+func OutputFlag(c *cobra.Command, path *string, usage string) {
+	c.Flags().VarP(checked{path, func(path string) error {
+		if folder.Kept(path) {
+			return errors.New("expected a name that no run uses")
+		}
+		return nil
+	}}, "output", "o", usage)
+}
+
 // FolderFlag adds to c a flag called name for a folder, with the default otherwise. An empty value,
 // which a script makes of a variable that is not set, is refused.
 func FolderFlag(c *cobra.Command, dir *string, name, otherwise, usage string) {
