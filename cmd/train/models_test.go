@@ -127,7 +127,7 @@ func TestWrongInputsOfModels(t *testing.T) {
 		{"predict -1 classes", []string{"predict", "runs/own-1", test, "--top", "-1"}, shell.ExitUsage, "found --top -1"},
 		{"predict by nothing", []string{"predict", folder, test}, shell.ExitDamaged, "holds no config.yaml"},
 		{"export as what there is not", []string{"export", "runs/own-1", "--format", "tflite"}, shell.ExitUsage, "found --format tflite, expected one of onnx, safetensors, pytorch-script"},
-		{"export over the model", []string{"export", "runs/own-1", "--format", "safetensors", "-o", "runs/own-1/model.safetensors"}, shell.ExitUsage, "is the model of the run itself"},
+		{"export over the model", []string{"export", "runs/own-1", "--format", "safetensors", "-o", "runs/own-1/model.safetensors"}, shell.ExitUsage, "expected a name that no run uses"},
 		{"export to nowhere", []string{"export", "runs/own-1", "-o", "no/model.onnx"}, shell.ExitFailed, "no/model.onnx"},
 		{"card of nothing", []string{"card", folder}, shell.ExitDamaged, "holds no config.yaml"},
 		{"import of what is none", []string{"import", "notes.safetensors", "digits"}, shell.ExitDamaged, "notes.safetensors"},

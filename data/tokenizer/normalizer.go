@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
 )
@@ -15,7 +16,17 @@ func normalizerOf(content json.RawMessage) (func(string) string, error) {
 	if none(content) {
 		return func(s string) string { return s }, nil
 	}
-	return component(content, normalizers())
+	normalize, err := component(content, normalizers())
+	return func(s string) string { return beginning(normalize(s)) }, err
+}
+
+// beginning returns at most MaxText bytes of a text, in whole characters.
+func beginning(s string) string {
+	n := min(len(s), MaxText)
+	for n < len(s) && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n]
 }
 
 func normalizers() kinds[func(string) string] {
@@ -193,7 +204,9 @@ func replaceNormalizer(p part) (func(string) string, error) {
 		for _, m := range matches(s) {
 			b.WriteString(s[from:m[0]])
 			b.WriteString(p.Content)
-			from = m[1]
+			if from = m[1]; b.Len() >= MaxText {
+				break
+			}
 		}
 		b.WriteString(s[from:])
 		return b.String()

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"dpsgd/internal/slow"
 )
@@ -84,6 +85,23 @@ func TestLongWords(t *testing.T) {
 
 // Any file is a tokenizer or refused; any text has tokens of its vocabulary, at most as many as are
 // asked for.
+// A text that normalizers multiply is cut before it takes the memory of the machine.
+func TestTextsStayShort(t *testing.T) {
+	for _, step := range []string{
+		`{"type": "Replace", "pattern": {"String": "a"}, "content": "` + strings.Repeat("aé", 32) + `"}`, `{"type": "Prepend", "prepend": "` + strings.Repeat("é", MaxText/3) + `"}`,
+	} {
+		sequence := `{"type": "Sequence", "normalizers": [` + strings.Repeat(step+", ", 7) + step + `]}`
+		n := must(normalizerOf([]byte(sequence)))(t)("aaa")
+		if len(n) > MaxText || len(n) < MaxText-3 || !utf8.ValidString(n) {
+			t.Errorf("found %d bytes, expected whole characters of at most %d", len(n), MaxText)
+		}
+	}
+	words := must(New([]byte(file())))(t)
+	if found := words.Tokens(nil, strings.Repeat("é", MaxText), 4); len(found) > 4 {
+		t.Errorf("found %v of a long text", found)
+	}
+}
+
 func FuzzTokenizer(f *testing.F) {
 	var seeds [][]byte
 	for _, parts := range [][]string{

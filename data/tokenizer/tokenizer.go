@@ -18,8 +18,11 @@ import (
 	"strings"
 )
 
-// MaxFile is how many bytes a file may have.
-const MaxFile = 128 << 20
+// What may be read.
+const (
+	MaxFile = 128 << 20 // bytes of a file
+	MaxText = 256 << 10 // bytes of a text, before and after each normalizer; what follows is passed over
+)
 
 // Tokenizer cuts texts into tokens. It is immutable, and safe for concurrent use.
 type Tokenizer struct {
@@ -42,6 +45,9 @@ type model interface {
 
 // Open reads a file. The error is one line that names it.
 func Open(path string) (*Tokenizer, error) {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s: found no regular file, expected one", path)
+	}
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -113,7 +119,7 @@ func (t *Tokenizer) Tokens(to []int32, text string, limit int) []int32 {
 	begin := len(to)
 	to = append(to, t.before...)
 	first := len(to)
-	for _, raw := range t.added.raw.cut([]piece{{text: strings.ToValidUTF8(text, "\uFFFD"), first: true}}) {
+	for _, raw := range t.added.raw.cut([]piece{{text: beginning(strings.ToValidUTF8(beginning(text), "\uFFFD")), first: true}}) {
 		if raw.token >= 0 {
 			to = append(to, raw.token)
 			continue
