@@ -83,8 +83,6 @@ func TestLongWords(t *testing.T) {
 	}
 }
 
-// Any file is a tokenizer or refused; any text has tokens of its vocabulary, at most as many as are
-// asked for.
 // A text that normalizers multiply is cut before it takes the memory of the machine.
 func TestTextsStayShort(t *testing.T) {
 	for _, step := range []string{
@@ -102,6 +100,8 @@ func TestTextsStayShort(t *testing.T) {
 	}
 }
 
+// Any file is a tokenizer or refused; any text has tokens of its vocabulary, at most as many as are
+// asked for.
 func FuzzTokenizer(f *testing.F) {
 	var seeds [][]byte
 	for _, parts := range [][]string{
