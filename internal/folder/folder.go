@@ -106,7 +106,7 @@ const (
 // That number must not be learnt from what is published of the best one, nor where the sweep's file
 // is damaged.
 func OfHiddenNumber(dir string) bool {
-	content, err := disk.ReadFile(filepath.Join(dir, "..", Sweep))
+	content, err := disk.ReadFile(filepath.Join(Above(dir), Sweep))
 	var found struct {
 		Draw struct {
 			From string `json:"from"`
@@ -227,6 +227,14 @@ func Name(dir string) string {
 		return filepath.Base(absolute)
 	}
 	return filepath.Base(dir)
+}
+
+// Above returns the folder that a run's folder lies in, also where a link leads to it.
+func Above(dir string) string {
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = real
+	}
+	return filepath.Join(dir, "..")
 }
 
 // Around returns the folder of runs that a run or a trial of a sweep lies in.

@@ -3,7 +3,6 @@ package train
 import (
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strings"
 
 	"dpsgd/accountant"
@@ -104,7 +103,7 @@ func (r *Run) extensible(epsilon float64, steps int) error {
 	_, constantNoise := r.Config.Privacy.NoiseSchedule.(*release.ConstantNoise)
 	_, constantNorm := r.Config.Privacy.ClipSchedule.(*clip.ConstantNorm)
 	switch budget := r.plan.Budget; {
-	case isTrial(r.Dir):
+	case folder.HoldsAny(folder.Above(r.Dir), folder.Sweep):
 		return refuse("found a trial of a sweep, expected a run of its own; train its configuration by `train run`")
 	case !constantNoise || !constantNorm:
 		return refuse("found a noise or clip schedule over the planned steps, expected both constant: steps that were made would have had others")
@@ -118,14 +117,6 @@ func (r *Run) extensible(epsilon float64, steps int) error {
 		return refuse("found epsilon %g, expected at least the budget of now, %g", epsilon, budget.Epsilon)
 	}
 	return nil
-}
-
-// isTrial reports whether a run is one of a sweep, also where a link leads to it.
-func isTrial(dir string) bool {
-	if real, err := filepath.EvalSymlinks(dir); err == nil {
-		dir = real
-	}
-	return folder.HoldsAny(filepath.Join(dir, ".."), folder.Sweep)
 }
 
 // choose sets in e the largest number of steps that the requested budget and the requested steps

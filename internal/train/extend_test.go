@@ -196,6 +196,7 @@ func TestExtensionIsRefused(t *testing.T) {
 	trial, own, link := filepath.Join(runs, "sweep", "trial"), filepath.Join(runs, "own"), filepath.Join(runs, "link")
 	tiny.Check(t, errors.Join(os.MkdirAll(trial, 0o700), os.Mkdir(own, 0o700), os.Symlink(trial, link)))
 	tiny.Write(t, filepath.Join(runs, "sweep", folder.Sweep), "{}")
+	isTrial := func(dir string) bool { return folder.HoldsAny(folder.Above(dir), folder.Sweep) }
 	if !isTrial(trial) || !isTrial(link) || isTrial(own) {
 		t.Error("expected that a trial of a sweep is one, by any name, and a run beside the sweep none")
 	}

@@ -204,7 +204,7 @@ func (m *Model) selected() {
 		return
 	}
 	own := m.Statement
-	s, err := statement.ReadSelected(filepath.Join(m.Dir, ".."))
+	s, err := statement.ReadSelected(folder.Above(m.Dir))
 	if err != nil || !slices.Contains(s.Models, own.ModelSHA256) {
 		m.Statement.Hidden, m.Statement.Together = true, statement.Together{}
 		return
