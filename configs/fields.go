@@ -175,7 +175,7 @@ func fieldsOf(policies setting.Kinds[clip.Scheme], rules setting.Kinds[optimizer
 			"Standard deviation of the noise divided by clip_norm. With epsilon, training stops before the step that would pass the budget; calibrated computes it from epsilon."),
 		row("privacy.delta", setting.Number{Min: 1e-20, Max: 1, OpenMax: true}, nil,
 			"The delta of the (epsilon, delta) guarantee; well below 1 / number of training examples. Below 1e-20 what sampler and generator add would not be small beside it (docs/threat-model.md)."),
-		row("privacy.clip_norm", setting.Number{Min: 0, Max: 1e6, OpenMin: true}, nil, "Bound on the L2 norm of one example's gradient."),
+		row("privacy.clip_norm", setting.Number{Min: 1e-12, Max: 1e6}, nil, "Bound on the L2 norm of one example's gradient."),
 		kindRow("privacy.clipping", policies, nil,
 			"How gradients are scaled to the bound: flat shortens those that are longer; automatic and normalised also lengthen those that are shorter, so that clip_norm only multiplies the learning rate; per_layer shortens each layer by itself, to equal shares of the bound; adaptive shortens like flat, to a norm that begins at clip_norm and follows a quantile of the norms."),
 		argumentRows("privacy.clipping", policies),

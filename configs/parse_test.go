@@ -274,11 +274,11 @@ func TestOverridesReplaceWhatTheyExclude(t *testing.T) {
 func TestBadOverrides(t *testing.T) {
 	tests := []struct{ override, want string }{
 		{"privacy.clip_norm", "--set privacy.clip_norm: found no value, expected key=value"},
-		{"privacy.clip_norm=", "--set privacy.clip_norm: found nothing, expected a number greater than 0 and at most 1000000"},
-		{"privacy.clip_norm=~", "--set privacy.clip_norm: found ~, expected a number greater than 0 and at most 1000000"},
-		{"privacy.clip_norm=0,1", "--set privacy.clip_norm: found 0,1, expected a number greater than 0 and at most 1000000 (write it without a comma)"},
-		{"privacy.clip_norm=[0.1]", "--set privacy.clip_norm: found a list of 1, expected a number greater than 0 and at most 1000000"},
-		{"privacy.clip_norm=.nan", "--set privacy.clip_norm: found .nan, expected a number greater than 0 and at most 1000000 (it must be finite)"},
+		{"privacy.clip_norm=", "--set privacy.clip_norm: found nothing, expected a number from 1e-12 to 1000000"},
+		{"privacy.clip_norm=~", "--set privacy.clip_norm: found ~, expected a number from 1e-12 to 1000000"},
+		{"privacy.clip_norm=0,1", "--set privacy.clip_norm: found 0,1, expected a number from 1e-12 to 1000000 (write it without a comma)"},
+		{"privacy.clip_norm=[0.1]", "--set privacy.clip_norm: found a list of 1, expected a number from 1e-12 to 1000000"},
+		{"privacy.clip_norm=.nan", "--set privacy.clip_norm: found .nan, expected a number from 1e-12 to 1000000 (it must be finite)"},
 		{"privacy.clip_norm=&a 1", "--set privacy.clip_norm: found an anchor (&), expected plain YAML without it"},
 		{"privacy.clip_norm=1\nprivacy: 2", "--set privacy.clip_norm: found several lines, expected a value in one line"},
 		{"privacy.clip_norm=[1", "--set privacy.clip_norm: not readable as YAML: sequence end token ']' not found"},

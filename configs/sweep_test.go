@@ -156,8 +156,8 @@ s.yaml:1:1: grid: found nothing, expected a mapping from keys to lists of values
 		{head + "grid:\n  privacy: {clip_norm: [1]}", "s.yaml:4:3: grid.privacy: found an unknown key, expected a full key such as privacy.clip_norm"},
 		{head + "grid:\n  privacy.clip_norm: 1", "s.yaml:4:22: grid.privacy.clip_norm: found 1, expected a list of values (write [1])"},
 		{head + "grid:\n  privacy.clip_norm: []", "s.yaml:4:22: grid.privacy.clip_norm: found an empty list, expected a list of values"},
-		{head + "grid:\n  privacy.clip_norm: [1, 0, ~]", `s.yaml:4:26: grid.privacy.clip_norm[1]: found 0, expected a number greater than 0 and at most 1000000
-s.yaml:4:29: grid.privacy.clip_norm[2]: found ~, expected a number greater than 0 and at most 1000000`},
+		{head + "grid:\n  privacy.clip_norm: [1, 0, ~]", `s.yaml:4:26: grid.privacy.clip_norm[1]: found 0, expected a number from 1e-12 to 1000000
+s.yaml:4:29: grid.privacy.clip_norm[2]: found ~, expected a number from 1e-12 to 1000000`},
 		{head + "grid:\n  privacy.clip_norm: [1, 1.0]", "s.yaml:4:26: grid.privacy.clip_norm[1]: found 1 twice, expected values that differ"},
 		{head + "grid:\n  run.name: [a, b]", "s.yaml:4:3: grid.run.name: found a key that cannot be set, expected none: each trial is named after its values"},
 		{head + "grid:\n  training.seed: [1]\nseeds: [1]", "s.yaml:4:19: grid.training.seed: found together with seeds, expected one of the two"},

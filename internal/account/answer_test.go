@@ -217,4 +217,8 @@ func TestLowerBoundsAreTrue(t *testing.T) {
 			t.Errorf("%v: found ε of at least %v by exact and at most %v by rdp", e, exact.Lower, rdp.Epsilon)
 		}
 	}
+	c := answer(t, Question{View: View{Accountant: "exact"}, Ledger: releasesOf(t, 1.2548595611185668e-09, 132.7319079895962, 5242), Delta: 1.6628065864177577e-16})
+	if c.Lower > c.Epsilon {
+		t.Errorf("found ε from %v to %v of next to nothing", c.Lower, c.Epsilon)
+	}
 }
