@@ -20,7 +20,7 @@ func TestRunOfOwnPictures(t *testing.T) {
 	described := succeed(t, "describe", config)
 	says(t, described, "120 training examples of 8x8x1, 2 classes", "linear", "total", "130", "calibrated to the budget", "40 steps planned", "spends    ε = 5.000 of 5", "memory")
 	described = succeed(t, "describe", config, "--set", "training.augmentation.views=2", "--set", "training.augmentation.shift=1", "--set", "training.sampling=cyclic", "--set", "privacy.correlation=auto", "--set", "privacy.epsilon=0.1")
-	says(t, described, "\ntraining  2 views of each example, whose gradients are averaged before they are\n          clipped, moved by 0 to 1 pixels up or down and left or right\n", "\nnoise     independent from step to step: ", "\nsampling  cyclic, ")
+	says(t, described, "\ntraining  2 views of each example, whose gradients are averaged before they are clipped, moved by 0 to 1 pixels up or down and left or right\n", "\nnoise     independent from step to step: ", "\nsampling  cyclic, ")
 
 	out := succeed(t, "run", config)
 	says(t, filepath.ToSlash(out), "run       runs/own-1\n", "120 training examples\n", "model     130 parameters\n", ", clip norm 0.5\nsampling  Poisson, probability 0.25\n", "budget    ε ≤ 5 at δ = 0.001, 40 steps planned\n",

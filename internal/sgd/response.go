@@ -33,10 +33,10 @@ type Response struct {
 // refuses anything else.
 func NewResponse(classes int, epsilon float64) (Response, error) {
 	if classes < 2 {
-		return Response{}, fmt.Errorf("train: found %d classes to answer with, expected at least 2", classes)
+		return Response{}, fmt.Errorf("found %d classes to answer with, expected at least 2", classes)
 	}
 	if !(epsilon >= minEpsilon && epsilon <= maxEpsilon) {
-		return Response{}, fmt.Errorf("train: found answers with epsilon %g, expected a number from %g to %d", epsilon, minEpsilon, maxEpsilon)
+		return Response{}, fmt.Errorf("epsilon is %g, expected a number from %g to %d", epsilon, minEpsilon, maxEpsilon)
 	}
 	return Response{classes, epsilon}, nil
 }
