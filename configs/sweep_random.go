@@ -181,7 +181,7 @@ func (s *Sweep) checkDrawn(r *report) {
 			problem = "found a key of the data, expected none where the number of trials is drawn: all of them choose on the same data"
 		case a.path == "privacy.delta":
 			problem = "found a key that cannot be drawn, expected one δ for all trials"
-		case a.law != lawChoices && !a.free():
+		case a.law != lawChoices && !a.free(false): // of an optimizer: see Candidates
 			problem = intervalOfCosts
 		}
 		if problem != "" && len(a.values) > 0 { // without values it has been told about
@@ -192,10 +192,10 @@ func (s *Sweep) checkDrawn(r *report) {
 
 const intervalOfCosts = "found an interval of what changes a trial's ε, expected {choices: [...]} where the number of trials is drawn: ε is that of the costliest"
 
-// free reports whether the value of the key leaves the privacy cost of a trial as it is. With
-// [ChosenBands] those of the optimizer do not: the number of bands follows from them.
-func (f *field) free() bool {
-	return f.path == "privacy.clip_norm" || f.path == SeedKey || strings.HasPrefix(f.path, "optimizer.") || strings.HasPrefix(f.path, "model.")
+// free reports whether the value of the key leaves the privacy cost of a trial as it is. bands says
+// that their number is chosen, [ChosenBands]: it follows from the optimizer.
+func (f *field) free(bands bool) bool {
+	return f.path == "privacy.clip_norm" || f.path == SeedKey || strings.HasPrefix(f.path, "model.") || !bands && strings.HasPrefix(f.path, "optimizer.")
 }
 
 // Candidates returns configurations that include the costliest that can be drawn: one for each
@@ -213,13 +213,13 @@ func (s *Sweep) Candidates() (candidates []*Config, err error) {
 		}
 		id := ""
 		for i, v := range values {
-			bands := c.Privacy.Correlation == ChosenBands && strings.HasPrefix(v.field.path, "optimizer.")
-			if bands && s.random[i].law != lawChoices {
+			if v.field.free(c.Privacy.Correlation == ChosenBands) {
+				continue
+			}
+			if s.random[i].law != lawChoices {
 				return nil, Problems{{Position: v.value.At, Key: "random." + v.field.path, Message: intervalOfCosts}}
 			}
-			if bands || !v.field.free() {
-				id += v.field.path + "=" + v.text + "\n"
-			}
+			id += v.field.path + "=" + v.text + "\n"
 		}
 		if !seen[id] {
 			seen[id] = true

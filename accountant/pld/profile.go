@@ -89,6 +89,9 @@ func askProfile(l *accountant.Ledger, r accountant.Relation, q question, ask one
 		}
 		i, err = larger(i, other), otherErr
 	}
+	if i.Lower > i.Upper { // in the last digits of tiny numbers: then it says nothing
+		i.Lower = 0
+	}
 	switch most := q.most(p); {
 	case err == nil:
 		return accountant.Interval{Lower: min(i.Lower, most), Upper: min(i.Upper, most)}, method, nil

@@ -192,8 +192,8 @@ func (r *Accountant) total(l *accountant.Ledger) (rdpTotal, error) {
 	return r.totalOf(released)
 }
 
-// totalOf does what total does for a ledger in its simplest form, which is not to be made simpler
-// again: the counts of turns are those of epochs there.
+// totalOf returns what total does, of a ledger that [accountant.Simplify] has left. To simplify it
+// again would be wrong: it counts epochs of balls in bins, which would be taken for their steps.
 func (r *Accountant) totalOf(released accountant.Releases) (rdpTotal, error) {
 	total := rdpTotal{infinite: released.NonPrivate}
 	var theorems []string

@@ -260,9 +260,6 @@ func (v viewer) bounds(seen *accountant.Ledger, q Question) (i accountant.Interv
 		g, err = v.Accountant.Guarantee(seen, q.Delta/v.divisor)
 		i.Upper = g.Epsilon
 	}
-	if i.Lower > i.Upper { // in the last digits of tiny numbers: then it says nothing
-		i.Lower = 0
-	}
 	if q.Unknown == Delta {
 		i.Upper = min(1, i.Upper*v.divisor)
 	} else if err == nil && math.IsInf(i.Upper, 1) {

@@ -45,7 +45,11 @@ func (a Accountants) Claimed(l *accountant.Ledger, p *checkpoints.Planned, delta
 	if err != nil {
 		return nil, err
 	}
-	ended, whole, err := wholeEpochs(l, planned)
+	ended, err := wholeEpochs(l)
+	if err != nil {
+		return nil, err
+	}
+	whole, err := wholeEpochs(planned)
 	if err != nil {
 		return nil, err
 	}
@@ -77,22 +81,24 @@ func (a Accountants) Claimed(l *accountant.Ledger, p *checkpoints.Planned, delta
 	return a.upTo(p.Epsilon, l, lastOf(l, planned), delta), nil
 }
 
-// wholeEpochs returns both ledgers with all steps of their last epoch, where a record is in one step
-// of each: that costs nothing, and a run that goes on within an epoch has them in its ledger.
-func wholeEpochs(a, b *accountant.Ledger) (*accountant.Ledger, *accountant.Ledger, error) {
-	whole := func(l *accountant.Ledger) (*accountant.Ledger, error) {
-		turns, last := l.Turns()
-		if bins, ok := last.(accountant.BallsInBins); ok && turns%bins.Bins != 0 {
-			return l.With(last, bins.Bins-turns%bins.Bins)
-		}
+// wholeEpochs returns a ledger with all steps of its last epoch. They cost nothing, and a run that
+// went on within an epoch has them in its ledger.
+func wholeEpochs(l *accountant.Ledger) (*accountant.Ledger, error) {
+	step, left := RestOfEpoch(l)
+	if left == 0 {
 		return l, nil
 	}
-	a, err := whole(a)
-	if err != nil {
-		return nil, nil, err
+	return l.With(step, left)
+}
+
+// RestOfEpoch returns how many steps are left of the last epoch of balls in bins, and their event; 0
+// where there is no such epoch, or all of it was made.
+func RestOfEpoch(l *accountant.Ledger) (step accountant.Event, left int) {
+	turns, step := l.Turns()
+	if bins, ok := step.(accountant.BallsInBins); ok && turns%bins.Bins != 0 {
+		left = bins.Bins - turns%bins.Bins
 	}
-	b, err = whole(b)
-	return a, b, err
+	return step, left
 }
 
 // after returns a plan that was extended choices times: with more steps, and with the choices. Its

@@ -160,10 +160,10 @@ func (f folders) refuseRegistered(dir, id string) error {
 	return nil
 }
 
-// SweepRecord is what sweep.json says about ledgers; Datasets is the identifier of the shared one.
+// SweepRecord holds the trials of sweep.json and the ledger that they register in.
 type SweepRecord struct {
 	Trials   []struct{ Name string } // folders in that of the sweep
-	Datasets string
+	Datasets string                  // identifier of the ledger
 }
 
 // ReadSweep reads sweep.json. It returns no trials if there is no such file.

@@ -257,8 +257,8 @@ func HoldsAny(dir string, names ...string) bool {
 	})
 }
 
-// Kept reports whether a path is that of a file that a run, a sweep or a folder of runs keeps, and
-// nobody else may write over.
+// Kept reports whether a file exists that belongs to a run, a sweep or a folder of runs. Nobody else
+// may write over it.
 func Kept(path string) bool {
 	dir, name := filepath.Split(filepath.Clean(path))
 	ofSweep := []string{Sweep, SweepLock, Rows, Table, Report, Summary, Selected, SelectedData}

@@ -6,6 +6,7 @@ import (
 	"dpsgd/accountant"
 	"dpsgd/clip"
 	"dpsgd/configs"
+	"dpsgd/internal/account"
 	"dpsgd/internal/setup"
 	"dpsgd/optimizer"
 	"dpsgd/release"
@@ -156,16 +157,11 @@ func (p *RunPlan) Correlation(values int) (*Correlation, error) {
 // nothing is paid twice. Without these events the steps before and behind the gap would count as one
 // epoch, although a record may be in two of them.
 func (r *Run) finishEpoch() error {
-	sampler, ok := r.plan.Sampler.(release.InEpochs)
-	if !ok {
+	step, left := account.RestOfEpoch(r.Books.Ledger())
+	if left == 0 {
 		return nil
 	}
-	turns, event := r.Books.Ledger().Turns()
-	made := turns % sampler.Epoch()
-	if made == 0 {
-		return nil
-	}
-	return r.Books.AppendAll(r.Step, event, sampler.Epoch()-made)
+	return r.Books.AppendAll(r.Step, step, left)
 }
 
 // wholeEpochs refuses noise that changes within an epoch: the bound for its steps is for one law.

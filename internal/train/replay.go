@@ -88,8 +88,8 @@ func filesOf(registry string) (names []string, err error) {
 	return names, err
 }
 
-// identifiers are what differs between any two runs: random ones in quotes, and hashes over
-// them. Numbers have neither quotes nor 64 digits.
+// identifiers matches random identifiers, which stand in quotes, and hashes of 64 digits over them:
+// they differ between any two runs. A number has neither quotes nor 64 digits.
 var identifiers = regexp.MustCompile("[\"`][0-9a-f]{16,32}[\"`]|\\b[0-9a-f]{64}\\b")
 
 // publicBytes returns a file without what is random in it. A checkpoint is taken apart: its hash
