@@ -59,7 +59,7 @@ func makeDir(files fileSystem, dir string) error {
 func findDir(files fileSystem, dir string) (found bool, err error) {
 	info, err := files.Lstat(dir)
 	if err == nil && !info.IsDir() {
-		return false, fmt.Errorf("checkpoints: %s: found %s, expected a directory: %w", dir, kind(info.Mode()), ErrNotRegular)
+		return false, fmt.Errorf("checkpoints: %s: found %s, expected a folder: %w", dir, disk.Kind(info.Mode()), ErrNotRegular)
 	}
 	return err == nil, nil
 }
@@ -110,7 +110,7 @@ func refuseIrregular(files fileSystem, path string) error {
 	if err != nil || info.Mode().IsRegular() {
 		return nil // missing is fine, and any other error comes back from the call that follows
 	}
-	return fmt.Errorf("checkpoints: %s: found %s, expected a regular file: %w", path, kind(info.Mode()), ErrNotRegular)
+	return fmt.Errorf("checkpoints: %s: found %s, expected a regular file: %w", path, disk.Kind(info.Mode()), ErrNotRegular)
 }
 
 // RefuseIrregular refuses a path with ErrNotRegular as [WriteFileAtomic] does, and writes nothing.
@@ -124,7 +124,7 @@ func openRegular(files fileSystem, path string) (file, int64, error) {
 		return nil, 0, fmt.Errorf("checkpoints: %w", err)
 	}
 	if !info.Mode().IsRegular() {
-		return nil, 0, fmt.Errorf("checkpoints: %s: found %s, expected a regular file: %w", path, kind(info.Mode()), ErrNotRegular)
+		return nil, 0, fmt.Errorf("checkpoints: %s: found %s, expected a regular file: %w", path, disk.Kind(info.Mode()), ErrNotRegular)
 	}
 	f, err := files.OpenFile(path, os.O_RDONLY, 0)
 	if err != nil {
@@ -152,19 +152,6 @@ func OpenRegular(path string) (io.ReadCloser, int64, error) {
 
 // content returns a reader of the whole file, from its beginning.
 func content(f io.ReaderAt) io.Reader { return io.NewSectionReader(f, 0, math.MaxInt64) }
-
-func kind(mode fs.FileMode) string {
-	switch {
-	case mode&fs.ModeSymlink != 0:
-		return "a symbolic link"
-	case mode.IsDir():
-		return "a directory"
-	case mode.IsRegular():
-		return "a file"
-	default:
-		return "a special file"
-	}
-}
 
 // publicRandom returns n random bytes in hexadecimal, for names and identifiers that everybody may
 // see. It has nothing to do with the sources that sample batches and draw noise.

@@ -234,7 +234,7 @@ func TestWhatIsNoFileIsRefused(t *testing.T) {
 	at := func(name string) string { return filepath.Join(dir, name) }
 	must(0, os.WriteFile(at("victim"), []byte("precious"), 0o600))
 	must(0, os.Mkdir(at("folder"), 0o700))
-	kinds := map[string]string{"folder": "found a directory, expected a regular file"}
+	kinds := map[string]string{"folder": "found a folder, expected a regular file"}
 	if mkfifo(at("pipe")) == nil {
 		kinds["pipe"] = "a special file"
 	}

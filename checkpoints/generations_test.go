@@ -122,5 +122,5 @@ func TestSaveRefusesLinks(t *testing.T) {
 	plain := filepath.Join(dir, "plain")
 	must(0, os.WriteFile(plain, nil, 0o600))
 	_, err = Save(plain, sampleState(1))
-	wantError(t, err, ErrNotRegular, "found a file, expected a directory")
+	wantError(t, err, ErrNotRegular, "found a file, expected a folder")
 }

@@ -9,7 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"dpsgd/data/pictures"
+	"dpsgd/internal/disk"
 
 	// Unpacks CIFAR-10 in 1.2 s of a core, the standard library in 1.8 s.
 	"github.com/klauspost/compress/gzip"
@@ -37,14 +37,10 @@ func readExactly(r io.Reader, what string, size int64) ([]byte, error) {
 
 // openFile opens a regular file. A path that is not there matches ErrMissing.
 func openFile(path string) (*os.File, error) {
-	info, err := os.Stat(path)
+	f, err := disk.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("data: %w: %s", ErrMissing, path)
 	}
-	if err == nil && !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("data: %w: %s is %s, expected a regular file", ErrInvalid, path, pictures.Kind(info.Mode()))
-	}
-	f, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("data: %w: %w", ErrInvalid, err)
 	}

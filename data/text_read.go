@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -219,6 +220,6 @@ func readText(path string) (string, error) {
 	if info, err := file.Stat(); err != nil || info.Size() > maxText {
 		return "", fmt.Errorf("%s is longer than %d bytes, expected at most so many (%v)", path, maxText, err)
 	}
-	content, err := os.ReadFile(path)
+	content, err := io.ReadAll(file)
 	return string(content), err
 }

@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"dpsgd/internal/disk"
 )
 
 // listClasses lists <folder>/<part>/<class>/. The class folders must be exactly the declared
@@ -76,7 +78,7 @@ func (f *files) listClass(label uint8, others Others) error {
 		case mode&fs.ModeSymlink != 0:
 			return fmt.Errorf("data: %w: %s is a link to nothing, expected a picture or a link to one", ErrInvalid, path)
 		case !mode.IsRegular():
-			return fmt.Errorf("data: %w: %s is %s%s, expected a picture", ErrInvalid, path, link, Kind(mode))
+			return fmt.Errorf("data: %w: %s is %s%s, expected a picture", ErrInvalid, path, link, disk.Kind(mode))
 		}
 		if err := f.add(path, e.Name()); err != nil {
 			return err

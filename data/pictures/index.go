@@ -160,17 +160,6 @@ func follow(path string, e fs.DirEntry) (mode fs.FileMode, link string) {
 	return info.Mode(), "a link to "
 }
 
-// Kind returns the kind of a file that is not a regular one, for messages.
-func Kind(mode fs.FileMode) string {
-	switch {
-	case mode.IsDir():
-		return "a folder"
-	case mode&fs.ModeSymlink != 0:
-		return "a symbolic link"
-	}
-	return "a special file (" + mode.Type().String() + ")"
-}
-
 // Quoted returns the names in quotes, separated by commas, for messages.
 func Quoted(names []string) string {
 	q := make([]string, len(names))

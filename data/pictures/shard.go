@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path"
-	"path/filepath"
 	"strings"
+
+	"dpsgd/internal/disk"
 )
 
 // shardList lists the pictures of a shard: their classes, and where each is in it.
@@ -27,18 +27,15 @@ type shardList struct {
 // name ends in .cls, which holds the name or the number of its class. Files with other endings are
 // counted in others. numbers holds the number of each class by its name and by its number as text.
 func listShard(path string, numbers map[string]uint8, names bool) (*shardList, error) {
-	info, err := os.Stat(path)
+	f, err := disk.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("data: %w: shard %s: %w", ErrMissing, path, err)
-	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("data: %w: shard %s is %s, expected a regular file", ErrInvalid, filepath.Clean(path), Kind(info.Mode()))
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("data: %w: shard %s: %w", ErrInvalid, path, err)
+		return nil, fmt.Errorf("data: %w: shard: %w", ErrInvalid, err)
 	}
 	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, fmt.Errorf("data: %w: shard: %w", ErrInvalid, err)
+	}
 	s := newShardReader(io.NewSectionReader(&readAhead{ReaderAt: f}, 0, info.Size()), numbers, names)
 	if err := s.all(); err != nil {
 		return nil, fmt.Errorf("data: %w: shard %s: %w", ErrInvalid, path, err)

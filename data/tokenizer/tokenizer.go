@@ -14,8 +14,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
+
+	"dpsgd/internal/disk"
 )
 
 // What may be read.
@@ -45,10 +46,7 @@ type model interface {
 
 // Open reads a file. The error is one line that names it.
 func Open(path string) (*Tokenizer, error) {
-	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s: found no regular file, expected one", path)
-	}
-	file, err := os.Open(path)
+	file, err := disk.Open(path)
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"dpsgd/checkpoints/safetensors"
+	"dpsgd/internal/disk"
 )
 
 // Declared describes vectors before they are read.
@@ -166,17 +167,10 @@ func (p *Part) labelColumn(columns []string, find func(name string) (int, error)
 
 // open opens a regular file, which [Part.Close] closes.
 func (p *Part) open(path string) (*os.File, error) {
-	info, err := os.Stat(path)
+	f, err := disk.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, missing(path + " is not there")
 	}
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is no regular file, expected one", path)
-	}
-	f, err := os.Open(path)
 	if err == nil {
 		p.files = append(p.files, f)
 	}

@@ -196,7 +196,7 @@ func TestRefuses(t *testing.T) {
 	}
 	dir := t.TempDir()
 	check(t, os.Mkdir(filepath.Join(dir, "train.npy"), 0o700))
-	if _, err := Open(dir, "train", Declared{Width: 1}); err == nil || !strings.Contains(err.Error(), "no regular file") {
+	if _, err := Open(dir, "train", Declared{Width: 1}); err == nil || !strings.Contains(err.Error(), "expected a regular file") {
 		t.Errorf("a folder is read as a file: %v", err)
 	}
 }

@@ -2,6 +2,7 @@ package disk
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"math"
@@ -23,6 +24,32 @@ func Stat(name string) (fs.FileInfo, error)      { return System.Stat(name) }
 func SameFile(a, b fs.FileInfo) bool             { return System.SameFile(a, b) }
 func ReadDir(name string) ([]fs.DirEntry, error) { return System.ReadDir(name) }
 func Remove(name string) error                   { return System.Remove(name) }
+
+// Open opens a regular file for reading, also one behind a link. Opening a named pipe would wait for
+// a writer, and a device may have no end: they are refused before.
+func Open(path string) (*os.File, error) {
+	info, err := os.Stat(path)
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s is %s, expected a regular file", path, Kind(info.Mode()))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return os.Open(path)
+}
+
+// Kind returns the kind of a file, for messages.
+func Kind(mode fs.FileMode) string {
+	switch {
+	case mode&fs.ModeSymlink != 0:
+		return "a symbolic link"
+	case mode.IsDir():
+		return "a folder"
+	case mode.IsRegular():
+		return "a file"
+	}
+	return "a special file (" + mode.Type().String() + ")"
+}
 
 // ReadFile returns what a file holds.
 func ReadFile(name string) ([]byte, error) {

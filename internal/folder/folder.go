@@ -62,7 +62,7 @@ func OwnFiles(dir, registry string) error {
 	for _, name := range files {
 		path := filepath.Join(dir, name)
 		if info, err := disk.Stat(path); err == nil && info.IsDir() {
-			return fmt.Errorf("train: %s: found a directory, expected a file: %w", path, checkpoints.ErrNotRegular)
+			return fmt.Errorf("train: %s: found a folder, expected a file: %w", path, checkpoints.ErrNotRegular)
 		}
 	}
 	entries, err := disk.ReadDir(dir)
