@@ -129,12 +129,10 @@ func (p *Rappor) spread() {
 			for v, weights := range p.weight[cohort] {
 				mean, variance := 0.0, 0.0
 				for _, w := range weights {
-					variance += w * w * p.unset * (1 - p.unset)
+					variance += w * w * p.set * p.unset // the chances of a 1, of set and unset bits, add up to 1
 				}
 				for _, b := range bits {
-					w := weights[b]
-					mean += w * (p.set - p.unset)
-					variance += w * w * (p.set*(1-p.set) - p.unset*(1-p.unset))
+					mean += weights[b] * (p.set - p.unset)
 				}
 				p.square.Set(v, u, p.square.At(v, u)+share*(variance+mean*mean))
 			}

@@ -19,7 +19,7 @@ func describeCommand(a *shell.App) *cobra.Command {
 	var examples int
 	c := &cobra.Command{
 		Use:   "describe [CONFIG|PRESET]",
-		Short: "Say what a run would do, without reading data",
+		Short: "Say what a run would do; of your own data, examples are counted",
 		Example: `  train describe
   train describe mnist-cnn --set privacy.epsilon=1
   train describe own-pictures --examples 4500`,

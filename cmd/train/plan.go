@@ -37,7 +37,7 @@ func planCommand(a *shell.App) *cobra.Command {
 		Short: "Say how fast a run is on many ranks, and where more do not pay",
 		Long: `Say how long a step would take on many ranks, each a machine or a part of one like this, and what of it is spent on
 what. The parts of a step are measured here, on random examples in memory; the network between the ranks is a model.
-Nothing is trained, no data is read, and no other machine is needed. docs/scale.md says how to read it.`,
+Nothing is trained, examples of your own are counted alone, and no other machine is needed. docs/scale.md says how to read it.`,
 		Example: `  train plan cifar-best --ranks 16 --network 25Gb
   train plan mnist-cnn --ranks 2 --network 1Gb --latency 1ms --threads 1
   train plan my.yaml --ranks 64 --set training.batch_size=16384 --json`,

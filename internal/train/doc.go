@@ -30,7 +30,7 @@
 // # Around a run
 //
 // [Create] makes a run's folder and [Open] goes on with one; [Run.Fit] carries it out, and
-// [Evaluate] measures its model. [Describe] plans a run without reading data, package account
+// [Evaluate] measures its model. [Describe] plans a run without training it, package account
 // answers what a ledger or planned steps cost, package speed measures steps, and package sweep
 // makes one run for every combination of a grid.
 //

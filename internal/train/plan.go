@@ -63,24 +63,11 @@ func newPlan(c *configs.Config, n int, o Options, past *past, pool *kernel.Pool)
 		return nil, fmt.Errorf("%w: found pate.teachers %d, expected the command `train pate` for a configuration with teachers", setup.ErrPlan, c.Pate.Teachers)
 	}
 	unit, records := setup.Unit(c)
-	batch := float64(c.Training.BatchSize)
-	if !c.Training.Sampling.Sized() {
-		batch = float64(n)
-	}
-	if batch > float64(n) {
-		return nil, setup.Misfit("training.batch_size", "is %d, expected at most the %d %s", c.Training.BatchSize, n, records)
-	}
 	if err := setup.CheckDelta(c.Privacy.Delta, n, records); err != nil {
 		return nil, err
 	}
-	sampler := samplingOf(c).Sampler(batch, n)
-	if rounded, ok := c.Training.Sampling.(release.Rounded); ok {
-		batch = rounded.Expected(batch, n)
-	}
-	if err := sampler.Validate(); err != nil {
-		return nil, setup.Misfit("training.sampling", "is %s: %v", c.Training.Sampling.Name(), err)
-	}
-	if err := wholeEpochs(sampler, c.Privacy.NoiseSchedule); err != nil {
+	sampler, batch, err := sampleOf(c, n, records)
+	if err != nil {
 		return nil, err
 	}
 	a, err := o.accountants(c, accountant.RelationOf(sampler.Sampled(noiseOf(c).Event(1))))
@@ -111,27 +98,7 @@ func newPlan(c *configs.Config, n int, o Options, past *past, pool *kernel.Pool)
 	if err := p.correlate(c, n, past); err != nil {
 		return nil, err
 	}
-	first, calibrated := c.Privacy.NoiseMultiplier, false
-	if c.Privacy.Calibrated() {
-		// A run keeps the noise that it began with, also if a newer program would calibrate in the
-		// tenth digit another.
-		if first = p.firstOf(past, noiseOf(c)); first == 0 {
-			calibrated = true
-			first, err = p.calibrate(noiseOf(c), c.Privacy.NoiseSchedule)
-			if errors.Is(err, accountant.ErrUnreachable) && p.Mean != nil {
-				err = fmt.Errorf("%w; features.mean_noise %v takes its part of the budget, a larger one or none leaves more", err, c.Features.MeanNoise)
-			}
-			if err != nil {
-				return nil, err
-			}
-		}
-	}
-	if p.Mechanism, err = noiseOf(c).Mechanism(c.Privacy.NoiseSchedule, first, p.Steps, pool); err == nil {
-		err = p.correlated()
-	}
-	if calibrated && errors.Is(err, release.ErrPlan) {
-		err = setup.Misfit("privacy.epsilon", "is %g, which takes too much noise, expected a larger one: %v", c.Privacy.Epsilon, err)
-	}
+	calibrated, err := p.setNoise(c, past, pool)
 	if err != nil {
 		return nil, err
 	}
@@ -142,6 +109,51 @@ func newPlan(c *configs.Config, n int, o Options, past *past, pool *kernel.Pool)
 		return nil, err
 	}
 	return p, p.certify(calibrated)
+}
+
+// sampleOf returns the configured sampler of n records and the expected size of its samples.
+func sampleOf(c *configs.Config, n int, records string) (s release.Sampler, batch float64, err error) {
+	batch = float64(c.Training.BatchSize)
+	if !c.Training.Sampling.Sized() {
+		batch = float64(n)
+	}
+	if batch > float64(n) {
+		return nil, 0, setup.Misfit("training.batch_size", "is %d, expected at most the %d %s", c.Training.BatchSize, n, records)
+	}
+	s = samplingOf(c).Sampler(batch, n)
+	if rounded, ok := c.Training.Sampling.(release.Rounded); ok {
+		batch = rounded.Expected(batch, n)
+	}
+	if err := s.Validate(); err != nil {
+		return nil, 0, setup.Misfit("training.sampling", "is %s: %v", c.Training.Sampling.Name(), err)
+	}
+	return s, batch, wholeEpochs(s, c.Privacy.NoiseSchedule)
+}
+
+// setNoise gives the plan the configured noise, or calibrates it to the budget.
+func (p *RunPlan) setNoise(c *configs.Config, past *past, pool *kernel.Pool) (calibrated bool, err error) {
+	first := c.Privacy.NoiseMultiplier
+	if c.Privacy.Calibrated() {
+		// A run keeps the noise that it began with, also if a newer program would calibrate in the
+		// tenth digit another.
+		if first = p.firstOf(past, noiseOf(c)); first == 0 {
+			calibrated = true
+			first, err = p.calibrate(noiseOf(c), c.Privacy.NoiseSchedule)
+			if errors.Is(err, accountant.ErrUnreachable) && p.Mean != nil {
+				err = fmt.Errorf("%w; features.mean_noise %v takes its part of the budget, a larger one or none leaves more", err, c.Features.MeanNoise)
+			}
+			if err != nil {
+				return calibrated, err
+			}
+		}
+	}
+	if p.Mechanism, err = noiseOf(c).Mechanism(c.Privacy.NoiseSchedule, first, p.Steps, pool); err == nil {
+		err = p.correlated()
+	}
+	if calibrated && errors.Is(err, release.ErrPlan) {
+		err = setup.Misfit("privacy.epsilon", "is %g, which takes too much noise, expected a larger one: %v", c.Privacy.Epsilon, err)
+	}
+	return calibrated, err
 }
 
 // distinct refuses a plan in which the release of the mean looks like that of a step: statement and
