@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"unicode/utf8"
 )
@@ -37,8 +38,8 @@ func (v vocabulary) size() int {
 
 // vocabulary returns the words of a model with their tokens.
 func (p part) vocabulary() (v vocabulary, err error) {
-	if !none(p.Vocab) {
-		err = json.Unmarshal(p.Vocab, &v)
+	if !none(p.Vocab) && json.Unmarshal(p.Vocab, &v) != nil {
+		return nil, fmt.Errorf("found the vocabulary %.40q, expected an object of words and their tokens from 0 to %d", p.Vocab, math.MaxInt32)
 	}
 	if err == nil && len(v) == 0 {
 		err = errors.New("found no vocabulary, expected one")
