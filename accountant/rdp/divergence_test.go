@@ -49,6 +49,12 @@ func TestDivergenceGoldenOfOtherPairs(t *testing.T) {
 			t.Errorf("%s α=%v: %v, want %v (relative error %.1e)", tt.name, tt.alpha, got, tt.want, accounttest.Relative(got, tt.want))
 		}
 	}
+	// The second moment of ten bins in closed form, and halfway to the third one; rounded up.
+	for alpha, want := range map[float64]float64{2: 0.1585650787404291110, 2.5: 0.2207466917832590312} {
+		if got := allocationDivergence(10, 1)(alpha); !(got >= want && got <= want*(1+1e-9)) {
+			t.Errorf("ten bins α=%v: %v, want %v", alpha, got, want)
+		}
+	}
 }
 
 // sampleOf returns an event of every kind with q and σ, and the relation it is defined for.
