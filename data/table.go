@@ -72,8 +72,7 @@ type tableReader struct {
 	learnt  []int // places of what is learnt
 }
 
-// findColumns sets the places of the declared columns and of what is learnt. It fails if one is
-// missing.
+// findColumns sets the places of the declared columns and of what is learnt, unless one is missing.
 func (t *tableReader) findColumns(spec Spec) (err error) {
 	if t.columns, err = t.FindAll(spec.Columns); err == nil {
 		t.learnt, err = t.FindAll(spec.learntColumns())

@@ -41,8 +41,7 @@ var textFiles = []struct {
 	read   textReader
 }{{".csv", eachTextOfTable}, {".jsonl", eachTextOfLines}, {".parquet", eachTextOfParquet}, {"", eachTextOfFolder}}
 
-// eachText calls visit with every text of part, "train" or "test", and its class, and returns their
-// number.
+// eachText calls visit with each text of part, "train" or "test", and its class, and counts them.
 func eachText(spec Spec, part string, visit func(text string, label uint8) error) (int, error) {
 	var found []int
 	for i, f := range textFiles {

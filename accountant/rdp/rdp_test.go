@@ -117,9 +117,7 @@ func TestDefaultOrders(t *testing.T) {
 			for _, steps := range []int{1, 100, 10000, 1000000} {
 				l := accounttest.Ledger(t, accountant.Entry{Event: accountant.PoissonSampled{SamplingProbability: q, Event: accountant.Gaussian{NoiseMultiplier: sigma}}, Count: steps})
 				s, _, err := r.search(l, r.conversion.epsilonSearch(1e-6))
-				if err != nil {
-					t.Fatal(err)
-				}
+				tiny.Check(t, err)
 				if (s.best == 0 || s.best == len(orders)-1) && s.value > 0.01 && s.value < 10000 {
 					t.Errorf("q=%v σ=%v T=%d: epsilon %v is at the end of the orders", q, sigma, steps, s.value)
 				}
@@ -157,9 +155,7 @@ func TestBadOrdersAreNotUsed(t *testing.T) {
 	with := func(values ...float64) (accountant.Guarantee, error) {
 		r := newRDP(t, []float64{2, 4, 8})
 		c, _, err := r.curves.get(e)
-		if err != nil {
-			t.Fatal(err)
-		}
+		tiny.Check(t, err)
 		c.divergence = func(alpha float64) float64 { return values[slices.Index(r.orders, alpha)] }
 		return r.Guarantee(l, 1e-5)
 	}
@@ -296,9 +292,7 @@ func TestDeltaAtTheEnds(t *testing.T) {
 	bad := newRDP(t, []float64{2, 4})
 	l := accounttest.Ledger(t, accountant.Entry{Event: accountant.Gaussian{NoiseMultiplier: 1}, Count: 1})
 	c, _, err := bad.curves.get(accountant.Gaussian{NoiseMultiplier: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, err)
 	c.divergence = func(float64) float64 { return math.NaN() }
 	if g, err := bad.Delta(l, 1); !errors.Is(err, accountant.ErrUncertified) {
 		t.Errorf("divergences NaN: %v, %v, want ErrUncertified", g.Delta, err)

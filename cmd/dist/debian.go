@@ -120,12 +120,11 @@ Description: %s
 `, c.Version.debian(), c.Platform.debian, maintainer, kibibytes, summary), "\n"))
 }
 
-func md5sums(files []file) []byte {
-	var b bytes.Buffer
+func md5sums(files []file) (b []byte) {
 	for _, f := range sorted(files) {
 		if f.Link == "" {
-			fmt.Fprintf(&b, "%x  %s\n", md5.Sum(f.Content), f.Name)
+			b = fmt.Appendf(b, "%x  %s\n", md5.Sum(f.Content), f.Name)
 		}
 	}
-	return b.Bytes()
+	return b
 }

@@ -117,12 +117,11 @@ func (f folder) write(name string, content []byte) error {
 func shA256(content []byte) string { return fmt.Sprintf("%x", sha256.Sum256(content)) }
 
 // checksums lists the hashes of files by their names, as `sha256sum --check` reads them.
-func checksums(hashes map[string]string) []byte {
-	var b bytes.Buffer
+func checksums(hashes map[string]string) (b []byte) {
 	for _, name := range slices.Sorted(maps.Keys(hashes)) {
-		fmt.Fprintf(&b, "%s  %s\n", hashes[name], name)
+		b = fmt.Appendf(b, "%s  %s\n", hashes[name], name)
 	}
-	return b.Bytes()
+	return b
 }
 
 //go:embed formula.rb.tmpl

@@ -30,8 +30,7 @@ func (c Contents) Wheel() ([]byte, error) {
 
 // metadata returns the file METADATA, of version 2.1, with the guide as the long description.
 func (c Contents) metadata() []byte {
-	var b bytes.Buffer
-	fmt.Fprintf(&b, `Metadata-Version: 2.1
+	return fmt.Appendf(nil, `Metadata-Version: 2.1
 Name: dpsgd
 Version: %s
 Summary: %s
@@ -44,17 +43,15 @@ Classifier: Typing :: Typed
 Description-Content-Type: text/markdown
 
 %s`, c.Version.python(), summary, c.PythonGuide)
-	return b.Bytes()
 }
 
 // tags returns the file WHEEL, which says where the wheel can be installed, a combination a line.
 func (c Contents) tags() []byte {
-	var b bytes.Buffer
-	b.WriteString("Wheel-Version: 1.0\nGenerator: dpsgd\nRoot-Is-Purelib: false\n")
+	b := []byte("Wheel-Version: 1.0\nGenerator: dpsgd\nRoot-Is-Purelib: false\n")
 	for _, platform := range c.Platform.wheel {
-		fmt.Fprintf(&b, "Tag: py3-none-%s\n", platform)
+		b = fmt.Appendf(b, "Tag: py3-none-%s\n", platform)
 	}
-	return b.Bytes()
+	return b
 }
 
 // record returns the file RECORD: files with their hashes and sizes, and itself with neither.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"encoding/csv"
 	"fmt"
 	"io"
@@ -86,19 +85,17 @@ func modelAnswer(a *shell.App, c *cobra.Command, m *trained.Model, p *trained.Pr
 // text returns a function that writes an answer to w as a line for people.
 func text(w io.Writer) func(trained.Answer) error {
 	return func(answer trained.Answer) error {
-		var b bytes.Buffer
-		b.WriteString(answer.File)
+		line := answer.File
 		if answer.Row > 0 {
-			fmt.Fprintf(&b, " example %d", answer.Row)
+			line += fmt.Sprintf(" example %d", answer.Row)
 		}
 		if answer.Number != nil {
-			fmt.Fprintf(&b, "  %.6g", *answer.Number)
+			line += fmt.Sprintf("  %.6g", *answer.Number)
 		}
 		for _, s := range answer.Classes {
-			fmt.Fprintf(&b, "  %s %.1f %%", s.Class, 100*s.Probability)
+			line += fmt.Sprintf("  %s %.1f %%", s.Class, 100*s.Probability)
 		}
-		b.WriteByte('\n')
-		_, err := w.Write(b.Bytes())
+		_, err := fmt.Fprintln(w, line)
 		return err
 	}
 }
@@ -126,13 +123,9 @@ func lines(w io.Writer, rows bool) func(trained.Answer) error {
 		}
 		if !begun {
 			begun = true
-			if err := table.Write(heading); err != nil {
-				return err
-			}
+			table.Write(heading) // an error stays until the end
 		}
-		if err := table.Write(line); err != nil {
-			return err
-		}
+		table.Write(line)
 		table.Flush()
 		return table.Error()
 	}

@@ -62,10 +62,7 @@ func (j job) begin(a *shell.App, c *cobra.Command, name string) error {
 	config, err := configs.Load(name, j.set)
 	switch {
 	case err != nil && configs.AsksStatistics(name):
-		if err := j.alone("statistics"); err != nil {
-			return err
-		}
-		return runStats(a, c, name, j.set, nil, j.Options.Options)
+		return j.alone("statistics", func() error { return runStats(a, c, name, j.set, nil, j.Options.Options) })
 	case err != nil:
 		return shell.AsUsage(err)
 	}
@@ -97,10 +94,7 @@ func resumeCommand(a *shell.App) *cobra.Command {
 // resume goes on with the run in the folder dir, whatever its kind.
 func (j job) resume(a *shell.App, c *cobra.Command, dir string) error {
 	if stats.IsRun(dir) {
-		if err := j.alone("statistics"); err != nil {
-			return err
-		}
-		return resumeStats(a, c, dir, j.Options.Options)
+		return j.alone("statistics", func() error { return resumeStats(a, c, dir, j.Options.Options) })
 	}
 	config, err := folder.ReadConfig(dir)
 	if err != nil {
@@ -114,15 +108,9 @@ func (j job) carryOut(a *shell.App, c *cobra.Command, config *configs.Config, di
 	j.Computed, j.Waits = computed(a), a.Waits
 	switch {
 	case config.Pate.Any():
-		if err := j.alone("a run of teachers"); err != nil {
-			return err
-		}
-		return carryOutPate(a, c, config, dir, j.Options.Options)
+		return j.alone("a run of teachers", func() error { return carryOutPate(a, c, config, dir, j.Options.Options) })
 	case config.Privacy.Ordinary():
-		if err := j.alone("a run without noise on gradients"); err != nil {
-			return err
-		}
-		return carryOutOrdinary(a, c, config, dir, j.Options.Options)
+		return j.alone("a run without noise on gradients", func() error { return carryOutOrdinary(a, c, config, dir, j.Options.Options) })
 	}
 	return followed(a, j.serve, func(page *web.Page) error {
 		w := &runWatcher{a.Display()}
@@ -141,15 +129,15 @@ func (j job) carryOut(a *shell.App, c *cobra.Command, config *configs.Config, di
 	})
 }
 
-// alone refuses --serve and several ranks for the work called what, which one process does.
-func (j job) alone(what string) error {
+// alone does the work called what, which one process does: it refuses --serve and several ranks.
+func (j job) alone(what string, do func() error) error {
 	if j.serve != "" {
 		return shell.Usagef("found --serve, expected none: %s has no page while it is at work", what)
 	}
 	if g := j.Group; g != nil && g.Size() > 1 {
 		return shell.Usagef("found %d ranks for %s, expected one process: start it without a launcher", g.Size(), what)
 	}
-	return nil
+	return do()
 }
 
 // start creates a run of a configuration or, if dir is not "", opens the run in that folder.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -147,12 +148,8 @@ func clean(r rune) rune {
 
 // isChinese reports whether a character is of the blocks of CJK ideographs that BERT names.
 func isChinese(r rune) bool {
-	for _, block := range [][2]rune{{0x4E00, 0x9FFF}, {0x3400, 0x4DBF}, {0x20000, 0x2A6DF}, {0x2A700, 0x2B73F}, {0x2B740, 0x2B81F}, {0x2B920, 0x2CEAF}, {0xF900, 0xFAFF}, {0x2F800, 0x2FA1F}} {
-		if r >= block[0] && r <= block[1] {
-			return true
-		}
-	}
-	return false
+	blocks := [][2]rune{{0x4E00, 0x9FFF}, {0x3400, 0x4DBF}, {0x20000, 0x2A6DF}, {0x2A700, 0x2B73F}, {0x2B740, 0x2B81F}, {0x2B920, 0x2CEAF}, {0xF900, 0xFAFF}, {0x2F800, 0x2FA1F}}
+	return slices.ContainsFunc(blocks, func(b [2]rune) bool { return r >= b[0] && r <= b[1] })
 }
 
 func stripNormalizer(p part) (func(string) string, error) {

@@ -75,8 +75,7 @@ func chain(steps ...splitter) splitter {
 	}
 }
 
-// isPunctuation reports whether BERT cuts at r as at punctuation: also at the symbols of ASCII, such
-// as + and $.
+// isPunctuation reports whether BERT cuts at r as at punctuation: also at the + and $ of ASCII.
 func isPunctuation(r rune) bool {
 	return unicode.IsPunct(r) || r < utf8.RuneSelf && unicode.IsSymbol(r)
 }

@@ -92,8 +92,7 @@ func (p *Part) findParquet(name string, file *parquet.File) (*parquetRows, error
 		return nil, err
 	}
 	r := &parquetRows{file: file, name: name, declared: p.declared}
-	// The columns as the file describes them: the library itself knows a number of 16 bits as two
-	// bytes.
+	// The columns as the file describes them: the library knows a number of 16 bits as two bytes.
 	leaves := slices.DeleteFunc(slices.Clone(file.Metadata().Schema), func(e format.SchemaElement) bool { return e.NumChildren.V > 0 })
 	for i, c := range top {
 		column, err := newParquetColumn(name, c)

@@ -28,9 +28,7 @@ model: {name: logistic}
 privacy: {epsilon: 5, delta: 1e-4}
 training: {batch_size: 40, steps: 5}
 `), overrides)
-	if err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, err)
 	return c
 }
 

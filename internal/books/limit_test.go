@@ -263,10 +263,7 @@ func TestSetLimit(t *testing.T) {
 	e := accountant.Gaussian{NoiseMultiplier: 10}
 	refused := func(want string, l checkpoints.Limit) {
 		t.Helper()
-		before, err := os.ReadFile(filepath.Join(registry, folder.Datasets))
-		if err != nil {
-			t.Fatal(err)
-		}
+		before := tiny.Must(os.ReadFile(filepath.Join(registry, folder.Datasets)))(t)
 		if _, err := SetLimit(registry, l); !errors.Is(err, ErrLimit) || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("found %v, expected one line with %q", err, want)
 		}

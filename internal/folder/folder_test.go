@@ -44,9 +44,7 @@ func TestCheckWhileAFolderIsMade(t *testing.T) {
 			_, err := os.Stat(dir)
 			checked = err == nil
 		}
-		if err := <-made; err != nil {
-			t.Fatal(err)
-		}
+		tiny.Check(t, <-made)
 	}
 }
 

@@ -26,9 +26,7 @@ func (r *rows) Contributions(indices []int) (clip.Batch, error) {
 // sumOf is what a batch adds to a sum with clip norm 1.
 func sumOf(t *testing.T, batch clip.Batch, err error) []float64 {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	tiny.Check(t, err)
 	sum := tiny.Must(clip.NewSum(clip.Flat{ClipNorm: 1}, 4, nil))(t)
 	tiny.Check(t, sum.Add(batch, len(batch.SquaredNorms)))
 	values := make([]float64, 4)
@@ -84,9 +82,7 @@ func TestExamplesAreDrawnAlike(t *testing.T) {
 	source := &rows{}
 	one := (&people{own: [][]int{{1}, own}, src: random.ForTest(2)}).from(source)
 	for range 10_000 {
-		if _, err := one.Contributions([]int{0, 1}); err != nil {
-			t.Fatal(err)
-		}
+		tiny.Must(one.Contributions([]int{0, 1}))(t)
 	}
 	counts := map[int]float64{}
 	for _, example := range source.asked {

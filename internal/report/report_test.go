@@ -169,12 +169,8 @@ func TestPrivateDiagnosticsStayOut(t *testing.T) {
 	if err := private.Write(filepath.Join(dir, "report.html")); !errors.Is(err, ErrName) {
 		t.Errorf("found error %v, expected that the name hides what is in the report", err)
 	}
-	if err := private.Write(filepath.Join(dir, "report.private.html")); err != nil {
-		t.Error(err)
-	}
-	if err := public.Write(filepath.Join(dir, "report.html")); err != nil {
-		t.Error(err)
-	}
+	tiny.Check(t, private.Write(filepath.Join(dir, "report.private.html")))
+	tiny.Check(t, public.Write(filepath.Join(dir, "report.html")))
 	plots := tiny.Must(private.WritePlots(dir))(t)
 	marked := 0
 	for _, path := range plots {

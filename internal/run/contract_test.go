@@ -379,9 +379,7 @@ func stopped(t *testing.T, start starting) carried {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	r := tiny.Must(start("", cancel))(t)
-	if _, err := r.fit(ctx); err != nil {
-		t.Fatal(err)
-	}
+	tiny.Must(r.fit(ctx))(t)
 	return r
 }
 

@@ -240,9 +240,7 @@ func setMean(t *testing.T, r *Run) {
 	for i := range r.features.mean {
 		r.features.mean[i] = 0.01 * float32(1+i%7)
 	}
-	if err := errors.Join(r.centre(), r.centre()); err != nil { // the second time does nothing
-		t.Fatal(err)
-	}
+	tiny.Check(t, errors.Join(r.centre(), r.centre())) // the second time does nothing
 }
 
 // ofGroup has a rank for each of the sources carry out a run, of which fit is what rank 0 does.

@@ -210,8 +210,7 @@ func (p *RunPlan) firstOf(past *past, noise release.Noise) float64 {
 	return 0
 }
 
-// calibrate returns the least noise multiplier of the first step with which all planned steps fit
-// the budget.
+// calibrate returns the least first noise multiplier with which all planned steps fit the budget.
 func (p *RunPlan) calibrate(noise release.Noise, schedule release.NoiseSchedule) (float64, error) {
 	event := func(step int, sigma float64) accountant.Event {
 		return p.Sampler.Sampled(noise.Event(sigma * schedule.Factor(step, p.Steps)))

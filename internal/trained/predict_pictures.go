@@ -163,8 +163,7 @@ func summary(broken []error) error {
 	return errors.Join(broken...)
 }
 
-// refuse returns the error for an input of another kind than the model was trained on; found names
-// that kind.
+// refuse returns the error for an input, found, of another kind than the model was trained on.
 func (p *Predictor) refuse(found string) error {
 	what := map[Kind]string{
 		Pictures: "pictures",

@@ -106,8 +106,7 @@ const (
 	Texts
 )
 
-// Sees returns what kind of examples the model was trained on, before any features are computed of
-// them.
+// Sees returns what kind of examples the model was trained on, before features are made of them.
 func (m *Model) Sees() Kind {
 	switch {
 	case m.Config.Data.Vectors != "":

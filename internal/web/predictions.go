@@ -34,8 +34,7 @@ var predictionFiles embed.FS
 
 var predictionPage = template.Must(template.ParseFS(predictionFiles, "page/index.html"))
 
-// predictionServer answers the requests of the page: it predicts their pictures or texts, one at a
-// time.
+// predictionServer answers the requests of the page, one at a time: it predicts what they hold.
 type predictionServer struct {
 	model *trained.Model
 	text  bool                    // whether the model sees texts

@@ -237,9 +237,7 @@ func TestEndWithStream(t *testing.T) {
 		}))
 	}()
 	ask(t, "GET", s.URL(), "", nil)
-	if err := <-ended; err != nil {
-		t.Error(err)
-	}
+	tiny.Check(t, <-ended)
 }
 
 func TestAddresses(t *testing.T) {
