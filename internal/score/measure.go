@@ -35,7 +35,7 @@ func (o outcome) truth(name int) bool {
 
 // measuresOf returns the measures of a task: of classes and labels the means over them of the
 // accuracy on both sides, F1 and AUROC; of numbers the mean absolute and squared error.
-func measuresOf(task data.Task, outcomes []outcome, confusion [][]int, names int) []Measure {
+func measuresOf(task data.Task, outcomes []outcome, confusion [][4]int) []Measure {
 	if task == data.Number {
 		return []Measure{
 			meanOf("mean_absolute_error", outcomes, math.Abs),
@@ -44,9 +44,8 @@ func measuresOf(task data.Task, outcomes []outcome, confusion [][]int, names int
 	}
 	balanced, f1, auroc := Measure{Name: "balanced_accuracy"}, Measure{Name: "f1"}, Measure{Name: "auroc"}
 	count := 0.0 // of classes or labels of which there are examples with and without
-	for name := range names {
-		right := confusion[name]
-		if right == nil || right[0]+right[1] == 0 || right[2]+right[3] == 0 {
+	for name, right := range confusion {
+		if right[0]+right[1] == 0 || right[2]+right[3] == 0 {
 			continue
 		}
 		count++
@@ -54,36 +53,37 @@ func measuresOf(task data.Task, outcomes []outcome, confusion [][]int, names int
 		f1.add(f1Of(right))
 		auroc.add(aurocOf(outcomes, name))
 	}
-	for _, m := range []*Measure{&balanced, &f1, &auroc} {
-		m.mean(count)
+	if count == 0 {
+		return nil
 	}
+	alone, both := 1.0, 2.0 // a class by itself; an error is one of the example's class and of another one
+	if task == data.Labels {
+		alone, both = count, count // the errors of all labels may come together
+	}
+	balanced.mean(count, alone)
+	f1.mean(count, both)
+	auroc.mean(count, both)
 	return []Measure{balanced, f1, auroc}
 }
 
 // counts returns for each class or label how many examples that have it were found and missed, and
 // how many others were left and taken for it.
-func counts(task data.Task, outcomes []outcome, names int) [][]int {
-	all := make([][]int, names)
-	for i := range all {
-		all[i] = make([]int, 4)
-	}
+func counts(task data.Task, outcomes []outcome, names int) [][4]int {
+	all := make([][4]int, names)
 	for _, o := range outcomes {
 		best := Largest(o.outputs)
 		for name := range names {
-			said := best == name
+			said, place := best == name, 0
 			if task == data.Labels {
 				said = o.outputs[name] > 0
 			}
-			switch place := &all[name]; {
-			case o.truth(name) && said:
-				(*place)[0]++
-			case o.truth(name):
-				(*place)[1]++
-			case !said:
-				(*place)[2]++
-			default:
-				(*place)[3]++
+			if !o.truth(name) {
+				place += 2
 			}
+			if said != o.truth(name) {
+				place++
+			}
+			all[name][place]++
 		}
 	}
 	return all
@@ -106,20 +106,17 @@ type moments struct{ value, variance float64 }
 // add adds one class's share of a mean over classes; Low is its variance until mean.
 func (m *Measure) add(of moments) { m.Value, m.Low = m.Value+of.value, m.Low+of.variance }
 
-// mean ends a mean over so many classes, with the normal interval of a sum of about independent
-// parts.
-func (m *Measure) mean(count float64) {
-	half := Normal975 * math.Sqrt(m.Low) / count
+// mean ends a mean over so many classes, with the normal interval of a sum of which an example moves
+// so many parts: the square of their sum is at most that many times the sum of their squares.
+func (m *Measure) mean(count, shared float64) {
+	half := Normal975 * math.Sqrt(shared*m.Low) / count
 	m.Value /= count
 	m.Low, m.High = max(0, m.Value-half), min(1, m.Value+half)
-	if count == 0 {
-		m.Value, m.Low, m.High = 0, 0, 1
-	}
 }
 
 // ofClass returns the share of a class that is found; of a label, the mean of the shares of those
 // with and without it that are told apart.
-func ofClass(task data.Task, right []int) moments {
+func ofClass(task data.Task, right [4]int) moments {
 	found := share(right[0], right[1])
 	if task == data.Class {
 		return found
@@ -128,19 +125,17 @@ func ofClass(task data.Task, right []int) moments {
 	return moments{(found.value + left.value) / 2, (found.variance + left.variance) / 4}
 }
 
+// share returns a share with the variance of one that has an example more on either side, so that it
+// is above 0 where none is wrong (Agresti and Caffo 2000, The American Statistician 54).
 func share(right, wrong int) moments {
-	n := float64(right + wrong)
-	p := float64(right) / n
-	return moments{p, p * (1 - p) / n}
+	n, p := float64(right+wrong), float64(right+1)/float64(right+wrong+2)
+	return moments{float64(right) / n, p * (1 - p) / (n + 2)}
 }
 
 // f1Of returns 2·found/(2·found + missed + taken), with the variance of a share of so many, F*/(2-F*)
 // of which is Jaccard's (delta method).
-func f1Of(right []int) moments {
+func f1Of(right [4]int) moments {
 	union := right[0] + right[1] + right[3]
-	if union == 0 {
-		return moments{}
-	}
 	j := share(right[0], union-right[0])
 	slope := 2 / ((1 + j.value) * (1 + j.value))
 	return moments{2 * j.value / (1 + j.value), slope * slope * j.variance}
@@ -173,9 +168,11 @@ func aurocOf(outcomes []outcome, name int) moments {
 		from = to
 	}
 	negative := float64(len(order)) - positive
-	a := (ranks - positive*(positive+1)/2) / (positive * negative)
+	found := (ranks - positive*(positive+1)/2) / (positive * negative)
+	fewer := min(positive, negative)
+	a := (found*fewer + 1) / (fewer + 2) // as in share
 	q1, q2 := a/(2-a), 2*a*a/(1+a)
-	return moments{a, (a*(1-a) + (positive-1)*(q1-a*a) + (negative-1)*(q2-a*a)) / (positive * negative)}
+	return moments{found, (a*(1-a) + (positive-1)*(q1-a*a) + (negative-1)*(q2-a*a)) / (positive * negative)}
 }
 
 // Margin measures how sure a model is of an example's class: the logarithm of p/(1-p), where p is

@@ -44,8 +44,7 @@ type Examination struct {
 	outcomes []outcome
 }
 
-// Examine returns an examination of what has these names, without predictions, with room for so
-// many.
+// Examine returns an examination of what has these names, with room for so many predictions.
 func Examine(task data.Task, names []string, examples int) *Examination {
 	return &Examination{Task: task, Matrix: New(names), outcomes: make([]outcome, 0, examples)}
 }
@@ -99,8 +98,7 @@ func (e *Examination) byLabel() {
 // Measure fills Measures, which takes longer than Close. A model that answers with numbers that are
 // not finite has none.
 func (e *Examination) Measure() {
-	names := len(e.Matrix.Names)
-	e.Measures = measuresOf(e.Task, e.outcomes, counts(e.Task, e.outcomes, names), names)
+	e.Measures = measuresOf(e.Task, e.outcomes, counts(e.Task, e.outcomes, len(e.Matrix.Names)))
 	if slices.ContainsFunc(e.Measures, func(m Measure) bool { return math.IsNaN(m.Value + m.Low + m.High) }) && e.Task != data.Number {
 		e.Measures = nil
 	}
@@ -179,8 +177,7 @@ const Normal975 = 1.959963984540054 // quantile of the standard normal distribut
 
 // Wilson returns the 95 % score interval of a share of independent examples (Wilson 1927, "Probable
 // inference, the law of succession, and statistical inference", JASA 22, equation 9, as Brown, Cai
-// and DasGupta 2001 recommend it, Statistical Science 16, equation 4). It is [0, 1] without
-// examples.
+// and DasGupta 2001 recommend, Statistical Science 16, equation 4); of none it is [0, 1].
 func Wilson(correct, examples int) (low, high float64) {
 	if examples == 0 {
 		return 0, 1

@@ -5,6 +5,7 @@ import (
 	"math"
 	"testing"
 
+	"dpsgd/data"
 	"dpsgd/internal/score"
 )
 
@@ -53,5 +54,23 @@ func TestDifference(t *testing.T) {
 	}
 	if d, l, h := score.Difference(b, a); d != -difference || l != -high || h != -low {
 		t.Errorf("the other way round: found %v from %v to %v", d, l, h)
+	}
+}
+
+// Of two classes the AUROC is one number, and its interval that of Hanley and McNeil. What is right
+// of all examples is uncertain all the same, and of one class alone there is no measure.
+func TestIntervalsOfMeasures(t *testing.T) {
+	measured := func(labels []int, scores ...float32) []score.Measure {
+		e := score.Examine(data.Class, []string{"a", "b"}, len(labels))
+		for i, label := range labels {
+			e.Add(label, nil, []float32{0, scores[i]}, 0)
+		}
+		e.Measure()
+		return e.Measures
+	}
+	m := measured([]int{0, 0, 0, 1, 1, 1}, -2, -1, 1, 2, 1.5, -1.5)[2]
+	all, one := measured([]int{0, 1}, -1, 1), measured([]int{1}, 1)
+	if math.Abs(m.Value-7.0/9) > 1e-12 || math.Abs(m.Low-0.3107) > 1e-4 || all[0].Low > 0.9 || all[1].Low > 0.9 || all[2].Low > 0.9 || one != nil {
+		t.Errorf("found %v, %v and %v", m, all, one)
 	}
 }

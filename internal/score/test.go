@@ -55,8 +55,7 @@ func (t Test) Name() string {
 	return "test accuracy"
 }
 
-// String returns the number for people: a share in percent, an error with four digits, "–" for
-// none.
+// String returns the number for people: a share in percent, an error with four digits, or "–".
 func (t Test) String() string {
 	switch {
 	case t.None():
