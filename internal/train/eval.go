@@ -84,7 +84,10 @@ func test(dir string, o Options, do func(*tested) error) error {
 	if err != nil {
 		return err
 	}
-	if t.source, err = o.Located().Find(c); err != nil {
+	if t.source, err = o.Located().Find(c); err == nil {
+		err = trained.CheckTokenizer(dir, c.Data.Tokenizer, t.source.Tokenizer)
+	}
+	if err != nil {
 		return err
 	}
 	t.warning = cmp.Or(i.Warning, t.source.Warning())

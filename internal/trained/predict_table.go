@@ -127,9 +127,8 @@ func (p *Predictor) Text(text string) (Answer, error) {
 	return p.answer("", 0, logits[0])
 }
 
-// tokens returns the tokenizer that the model was trained with. Its file may also lie in the folder
-// of the run, so that a folder can be taken elsewhere. Another file than that of the statement is
-// refused.
+// tokens returns the tokenizer of the statement, and no other one. Its file may also lie in the
+// folder of the run, so that a folder can be taken elsewhere.
 func (m *Model) tokens() (data.Tokenizer, error) {
 	spec := m.Config.Data.Spec
 	if spec.Tokenizer != "" {
@@ -145,8 +144,18 @@ func (m *Model) tokens() (data.Tokenizer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if sum := empty.Tokenizer(); sum != "" && !slices.ContainsFunc(m.Statement.Facts, func(f statement.Fact) bool { return strings.Contains(f.Value, sum) }) {
-		return nil, fmt.Errorf("train: %w: found the tokenizer %s with the SHA-256 %s, expected the one that %s names", data.ErrInvalid, spec.Tokenizer, sum, filepath.Join(m.Dir, folder.StatementData))
+	return t, CheckTokenizer(m.Dir, spec.Tokenizer, empty.Tokenizer())
+}
+
+// CheckTokenizer refuses a file of a tokenizer with another SHA-256 than the statement of a run
+// names; sum is "" where there is none.
+func CheckTokenizer(dir, file, sum string) error {
+	if sum == "" {
+		return nil
 	}
-	return t, nil
+	s, err := statement.Read(dir)
+	if err == nil && !slices.ContainsFunc(s.Facts, func(f statement.Fact) bool { return strings.Contains(f.Value, sum) }) {
+		err = fmt.Errorf("train: %w: found the tokenizer %s with the SHA-256 %s, expected the one that %s names", data.ErrInvalid, file, sum, filepath.Join(dir, folder.StatementData))
+	}
+	return err
 }

@@ -14,6 +14,7 @@ import (
 	"dpsgd/internal/pate"
 	"dpsgd/internal/tiny"
 	"dpsgd/internal/tiny/tinyrun"
+	"dpsgd/internal/train"
 )
 
 // A run on the tokens of a file says which in its statement, predicts with that one alone, wherever
@@ -31,6 +32,9 @@ func TestTokenizerOfARun(t *testing.T) {
 	tiny.Write(t, file, string(other))
 	if _, err := open(t, run).Text("Anna"); !errors.Is(err, data.ErrInvalid) || !strings.Contains(err.Error(), "expected the one that") {
 		t.Errorf("found %v, expected that another tokenizer is refused", err)
+	}
+	if _, err := train.Evaluate(run, train.Options{}); !errors.Is(err, data.ErrInvalid) {
+		t.Errorf("found %v, expected that another tokenizer is refused where texts are counted", err)
 	}
 	tiny.Write(t, filepath.Join(run, "bert.json"), string(content))
 	if moved := tiny.Must(open(t, run).Text("Anna"))(t); moved.Probability != first.Probability {
