@@ -2,6 +2,7 @@ package tokenizer
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"unicode"
@@ -26,8 +27,7 @@ type addedToken struct {
 	Special    bool   `json:"special"`     // of which texts are rid when they are written again
 }
 
-// addedTokens finds the added tokens of a file: some in the text as it is, others once it is
-// normalized.
+// addedTokens finds the added tokens of a file, in a text as it is and once it is normalized.
 type addedTokens struct {
 	raw, normalized finder
 	size            int // a number above every token
@@ -36,15 +36,22 @@ type addedTokens struct {
 // finder finds words by their first byte, the longer one first.
 type finder [256][]addedToken
 
-func newAddedTokens(tokens []addedToken, normalize func(string) string) (*addedTokens, error) {
-	a := &addedTokens{}
+// newAddedTokens refuses a number that is not the one of the word in the vocabulary or else the next
+// one: the original passes over it.
+func newAddedTokens(tokens []addedToken, normalize func(string) string, words vocabulary) (*addedTokens, error) {
+	a, ids, next := &addedTokens{}, maps.Clone(words), int32(len(words))
 	for _, t := range tokens {
+		id, known := ids[t.Content]
+		if !known && t.Content != "" {
+			id, next = next, next+1
+		}
+		if t.ID != id && t.Content != "" {
+			return nil, fmt.Errorf("found the token %d for %.40q, expected %d, as the library of Hugging Face counts it", t.ID, t.Content, id)
+		}
+		ids[t.Content] = id
 		at := &a.raw
 		if t.Normalized {
 			at, t.Content = &a.normalized, normalize(t.Content)
-		}
-		if t.ID < 0 {
-			return nil, fmt.Errorf("found the token %d, expected one from 0", t.ID)
 		}
 		if t.Content != "" {
 			at[t.Content[0]], a.size = append(at[t.Content[0]], t), max(a.size, int(t.ID)+1)

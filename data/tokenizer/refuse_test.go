@@ -43,6 +43,7 @@ func TestRefusesByName(t *testing.T) {
 		{file("post_processor", `{"type": "BertProcessing", "sep": ["x", 7], "cls": ["y", 0]}`), "post_processor: found the token 7, expected one of the 3"},
 		{file("post_processor", `{"type": "TemplateProcessing", "single": [], "pair": [], "special_tokens": {}}`), "found 0 sequences"},
 		{file("added_tokens", `[{"id": -1, "content": "x"}]`), "found the token -1"},
+		{file("added_tokens", `[{"id": 0, "content": "b"}]`), `found the token 0 for "b", expected 1`},
 		{file("model", `{"type": "BPE", "dropout": 0.1, "vocab": {"a": 0}, "merges": []}`), "found dropout 0.1, expected none"},
 		{file("model", `{"type": "BPE", "vocab": {"a": 3000000000}, "merges": []}`), "tokens from 0 to 2147483647"},
 		{file("model", `{"type": "BPE", "vocab": {"a": 0}, "merges": ["a b"]}`), "merge 0: found a symbol that is not in the vocabulary"},

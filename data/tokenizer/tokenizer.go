@@ -40,8 +40,7 @@ type Tokenizer struct {
 // A model cuts a word, which is not empty, and appends its tokens.
 type model interface {
 	tokens(to []int32, word string) []int32
-	// size returns a number above every token.
-	size() int
+	words() vocabulary
 }
 
 // Open reads a file. The error is one line that names it.
@@ -96,10 +95,10 @@ func New(content []byte) (*Tokenizer, error) {
 	if t.before, t.after, err = templateOf(f.PostProcessor); err != nil {
 		return nil, fmt.Errorf("post_processor: %w", err)
 	}
-	if t.added, err = newAddedTokens(f.AddedTokens, t.normalize); err != nil {
+	if t.added, err = newAddedTokens(f.AddedTokens, t.normalize, t.model.words()); err != nil {
 		return nil, fmt.Errorf("added_tokens: %w", err)
 	}
-	t.vocabulary = max(t.model.size(), t.added.size)
+	t.vocabulary = max(t.model.words().size(), t.added.size)
 	for _, id := range append(t.before[:len(t.before):len(t.before)], t.after...) {
 		if id < 0 || int(id) >= t.vocabulary {
 			return nil, fmt.Errorf("post_processor: found the token %d, expected one of the %d", id, t.vocabulary)

@@ -32,9 +32,12 @@ func modelOf(content json.RawMessage) (model, error) {
 // vocabulary maps words to tokens.
 type vocabulary map[string]int32
 
+// size returns a number above every token.
 func (v vocabulary) size() int {
 	return int(slices.Max(append(slices.Collect(maps.Values(v)), -1))) + 1
 }
+
+func (v vocabulary) words() vocabulary { return v }
 
 // vocabulary returns the words of a model with their tokens.
 func (p part) vocabulary() (v vocabulary, err error) {
