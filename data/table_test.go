@@ -26,7 +26,7 @@ func TestTableIsReadByTheNamesOfItsColumns(t *testing.T) {
 	for name, test := range map[string]string{
 		"same order":      "id,age,pay,sick\n4,1,2,yes\n",
 		"another order":   "sick,pay,more,age\nyes,2,x,1\n",
-		"byte order mark": "\ufeffage,pay,sick\n1,2,yes\n",
+		"byte order mark": "\ufeff\"age\",pay,sick\n1,2,yes\n",
 		"windows":         "age,pay,sick\r\n1,2,yes\r\n",
 		"empty lines":     "age,pay,sick\n\n1,2,yes\n\n",
 		"no last newline": "age,pay,sick\n1,2,yes",

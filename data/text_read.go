@@ -43,8 +43,9 @@ func eachTextOfTable(s Spec, path string, visit func(string, uint8) error) (int,
 	if err != nil {
 		return 0, err
 	}
+	r.KeepSpaces() // of texts; those of a class are no part of it
 	return r.Each(func(record []string) error {
-		class, known := s.classOf(record[max(label, 0)])
+		class, known := s.classOf(strings.TrimLeft(record[max(label, 0)], " "))
 		if !known {
 			return r.Wrong(label, "found a label that has no class", s.declared().Names())
 		}
@@ -149,15 +150,14 @@ func eachLineOfFile(_ Spec, path string, visit func(string, uint8) error) (int, 
 	})
 }
 
-// eachLine calls visit with every line that is not empty, and returns their number. Its errors name
-// the line.
+// eachLine calls visit with every line that is not empty, and counts them. Its errors name the line.
 func eachLine(path string, visit func(line []byte) error) (count int, err error) {
 	file, err := openFile(path)
 	if err != nil {
 		return 0, err
 	}
 	defer file.Close()
-	lines := bufio.NewScanner(file)
+	lines := bufio.NewScanner(vectors.WithoutMark(file))
 	lines.Buffer(nil, maxText)
 	n := 1
 	for ; lines.Scan(); n++ {
@@ -217,9 +217,9 @@ func readText(path string) (string, error) {
 		return "", err
 	}
 	defer file.Close()
-	if info, err := file.Stat(); err != nil || info.Size() > maxText {
-		return "", fmt.Errorf("%s is longer than %d bytes, expected at most so many (%v)", path, maxText, err)
+	content, err := io.ReadAll(io.LimitReader(vectors.WithoutMark(file), maxText+1))
+	if len(content) > maxText {
+		err = fmt.Errorf("%s is longer than %d bytes, expected at most so many", path, maxText)
 	}
-	content, err := io.ReadAll(file)
 	return string(content), err
 }

@@ -1,6 +1,7 @@
 package vectors
 
 import (
+	"bufio"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -20,9 +21,18 @@ type RecordReader struct {
 	records *csv.Reader
 }
 
+// WithoutMark returns a reader of text without the mark by which some programs begin UTF-8.
+func WithoutMark(file io.Reader) io.Reader {
+	r := bufio.NewReader(file)
+	if mark, _ := r.Peek(3); string(mark) == "\ufeff" {
+		r.Discard(3)
+	}
+	return r
+}
+
 // NewRecordReader returns a reader of file, whose first line it reads. It fails without one.
 func NewRecordReader(path string, file io.Reader) (*RecordReader, error) {
-	r := &RecordReader{path: path, records: csv.NewReader(file)}
+	r := &RecordReader{path: path, records: csv.NewReader(WithoutMark(file))}
 	r.records.ReuseRecord, r.records.TrimLeadingSpace = true, true
 	header, err := r.Next()
 	if err == io.EOF {
@@ -35,9 +45,11 @@ func NewRecordReader(path string, file io.Reader) (*RecordReader, error) {
 		return nil, r.WrongHeader("found text in UTF-16", "UTF-8, which spreadsheets call \"CSV UTF-8\"")
 	}
 	r.Header = slices.Clone(header)
-	r.Header[0] = strings.TrimPrefix(r.Header[0], "\ufeff") // some programs mark UTF-8 so
 	return r, nil
 }
+
+// KeepSpaces has fields of the records that follow begin with the spaces that stand there.
+func (r *RecordReader) KeepSpaces() { r.records.TrimLeadingSpace = false }
 
 // Next returns the fields of the next record, which are valid until the next call, or io.EOF after
 // the last record.
