@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
@@ -68,8 +69,8 @@ func (r *Run) checkWritten(m *model.Model, e *gradients.Evaluator, begin Beginni
 	if err != nil {
 		return fmt.Errorf("%w: %s: %w", ErrWritten, path, err)
 	}
-	if still {
-		r.Warn("train: the model is the one that training began with: its steps were too small for float32; is optimizer.learning_rate far too small?")
+	if still != "" {
+		r.Warn("train: " + still + " is as training began: its steps were too small for float32; is optimizer.learning_rate far too small?")
 	}
 	return nil
 }
@@ -80,9 +81,10 @@ const many = 64
 
 // differs returns an error unless both models have the same values, bit for bit, of which those that
 // are frozen are the ones of the beginning. With noisy, each other parameter of many values has
-// changed, or none of them: then the model stood still.
-func differs(trained, loaded *model.Model, begin Beginning, noisy bool) (still bool, err error) {
-	changes, same, moved := map[string]bool{}, "", false
+// changed, or rounding explains why not: none has whose values are 16 times as large. Then still
+// names one that has not, or the model if none has.
+func differs(trained, loaded *model.Model, begin Beginning, noisy bool) (still string, err error) {
+	changes, finest, coarsest := map[string]bool{}, math.Inf(1), -1.0
 	for _, p := range loaded.Parameters() {
 		changes[p.Name] = true
 	}
@@ -91,26 +93,35 @@ func differs(trained, loaded *model.Model, begin Beginning, noisy bool) (still b
 		now, then := hash(written[i]), begin[t.Name]
 		switch {
 		case written[i].Name != t.Name || now != hash(t):
-			return false, fmt.Errorf("found other values of %s than those that were trained", t.Name)
+			return "", fmt.Errorf("found other values of %s than those that were trained", t.Name)
 		case !changes[t.Name] && now != then:
-			return false, fmt.Errorf("found other values of %s than it began with, expected the same: it is frozen", t.Name)
-		case changes[t.Name] && noisy && len(t.Data) >= many && now == then:
-			same = t.Name
-		case changes[t.Name] && noisy && len(t.Data) >= many:
-			moved = true
+			return "", fmt.Errorf("found other values of %s than it began with, expected the same: it is frozen", t.Name)
+		case !changes[t.Name] || !noisy || len(t.Data) < many:
+		case now != then:
+			coarsest = max(coarsest, smallest(t.Data))
+		case smallest(t.Data) < finest:
+			still, finest = t.Name, smallest(t.Data)
 		}
 	}
-	if same != "" && moved {
-		err = fmt.Errorf("found the values of %s that it began with, expected others after noisy steps, as of other parameters", same)
+	if still != "" && coarsest >= 16*finest {
+		err = fmt.Errorf("found the values of %s that it began with, expected others after noisy steps, as of other parameters", still)
 	}
-	return same != "", err
+	if coarsest < 0 && still != "" {
+		still = "the model"
+	}
+	return still, err
+}
+
+// smallest returns the smallest magnitude of values.
+func smallest(values []float32) float64 {
+	size := func(v float32) float64 { return math.Abs(float64(v)) }
+	return size(slices.MinFunc(values, func(a, b float32) int { return cmp.Compare(size(a), size(b)) }))
 }
 
 // compared is on how many examples the predictions of a written model are compared.
 const compared = 32
 
-// predictsAlike returns an error unless both evaluators predict the same of the first examples, bit
-// for bit.
+// predictsAlike returns an error unless both predict the same of the first examples, bit for bit.
 func predictsAlike(trained, loaded *gradients.Evaluator) error {
 	want, err := trained.First(compared)
 	if err != nil {
