@@ -32,7 +32,8 @@ class Result:
     noise_multiplier : float
         Standard deviation of the noise, over the clip norm; 0 where gradients have none.
     test_accuracy : float
-        From 0 to 1.
+        From 0 to 1, of all labels where there are several; NaN of a model of numbers, whose mean
+        absolute error is ``details["test_error"]``.
     run : Path
         The folder of the run, with the ledger and ``privacy.md``, the privacy statement.
     model : Path
@@ -60,9 +61,10 @@ class Evaluation:
     Attributes
     ----------
     test_accuracy : float
-        From 0 to 1.
+        From 0 to 1, of all labels where there are several; NaN of a model of numbers, whose mean
+        absolute error is ``details["test_error"]``.
     test_loss : float
-        Mean cross-entropy, in nats.
+        Mean of ``training.loss``.
     test_examples : int
         How many there are.
     epsilon, delta : float
@@ -88,11 +90,13 @@ class Prediction:
     file : str
         Where the picture or row was found.
     class_name : str
-        The most probable class.
+        The most probable class or label; "" of a model of numbers.
     probability : float
-        Of that class.
+        Of that class; NaN of a model of numbers.
     classes : dict
         The most probable classes with their probabilities, the first one first.
+    number : float
+        What a model of numbers says; NaN of any other.
     details : dict
         Everything that the program said of the prediction.
     """
@@ -101,6 +105,7 @@ class Prediction:
     class_name: str
     probability: float
     classes: dict[str, float]
+    number: float
     details: dict[str, Any] = field(repr=False)
 
 
@@ -204,7 +209,7 @@ def evaluate(
     """
     said = call(["eval", *_data(data_dir), "--", os.fspath(run)], None)
     return Evaluation(
-        test_accuracy=said["test_accuracy"],
+        test_accuracy=_number(said["test_accuracy"]),
         test_loss=said["test_loss"],
         test_examples=said["test_examples"],
         epsilon=said["epsilon"],
@@ -241,9 +246,10 @@ def predict(
     return [
         Prediction(
             file=one["file"],
-            class_name=one["class"],
-            probability=one["probability"],
-            classes={each["class"]: each["probability"] for each in one["classes"]},
+            class_name=one.get("class", ""),
+            probability=one.get("probability", math.nan),
+            classes={each["class"]: each["probability"] for each in one.get("classes", [])},
+            number=one.get("number", math.nan),
             details=one,
         )
         for one in said
@@ -259,11 +265,15 @@ def _result(said: dict[str, Any]) -> Result:
         delta=1.0 if said["delta"] is None else said["delta"],
         accountant=said.get("accountant", ""),
         noise_multiplier=said.get("noise_multiplier", 0.0),
-        test_accuracy=said["test_accuracy"],
+        test_accuracy=_number(said["test_accuracy"]),
         run=run,
         model=run / "model.safetensors",
         details=said,
     )
+
+
+def _number(value: float | None) -> float:
+    return math.nan if value is None else value
 
 
 def _yaml(value: Any) -> str:

@@ -203,6 +203,20 @@ class Runs(Folder):
         with self.assertRaisesRegex(dpsgd.Error, "nosuch.png"):
             dpsgd.predict(result.run, "nosuch.png")
 
+    def test_numbers(self) -> None:
+        Path("table").mkdir()
+        for part in ("train", "test"):
+            Path("table", f"{part}.csv").write_text("x,pay\n" + "1,2\n" * 20)
+        config = {
+            **SMALL,
+            "data": {"table": "table", "columns": ["x"], "label": "pay", "bounds": [0, 4]},
+            "training": {"loss": "squared", "batch_size": 10, "steps": 1},
+        }
+        result = dpsgd.train(config, progress=None)
+        (first, *_) = dpsgd.predict(result.run, "table/test.csv")
+        self.assertTrue(0 <= first.number <= 4 and math.isnan(result.test_accuracy))
+        self.assertAlmostEqual(result.details["test_error"], abs(first.number - 2), places=6)
+
     @unittest.skipIf(os.name == "nt", "signals")
     def test_interrupt_saves_and_stops(self) -> None:
         """The program hears one interrupt, also when all processes of a group do, as by ctrl-C."""
