@@ -213,7 +213,7 @@ func fieldsOf(policies setting.Kinds[clip.Scheme], rules setting.Kinds[optimizer
 
 		kindRow("training.loss", model.Losses(), nil, "What the network learns by: "+docs(model.Losses())+"."),
 		row("training.class_weights", publicNumbers{listOf[float64]{of: setting.Number{Min: 0, Max: model.MaxWeight, OpenMin: true}, min: 1, max: 1000, what: "numbers"}}, weighable,
-			"How much each of data.classes or data.labels counts in the loss, in their order; left out is 1 for each. Public numbers: where they should follow from how frequent classes are, count these privately by train stats."),
+			"How much each of data.classes, or having each of data.labels, counts in the loss, in their order; left out is 1 for each. Public numbers: where they should follow from how frequent classes are, count these privately by train stats."),
 		kindRow("training.sampling", release.Samplings(), nil, "Which examples a step is computed from: "+docs(release.Samplings())+"."),
 		row("training.batch_size", setting.Integer{Min: 1, Max: 1e7}, withBatches,
 			"Expected number of examples in a step; each example takes part with probability batch_size / training examples."),
