@@ -81,6 +81,10 @@ func TestColumns(t *testing.T) {
 			}
 		})
 	}
+	named := Declared{Width: 3, Classes: []string{"2", "1", "0"}} // a number is a name first, as in text
+	if labels, _, err := readAll(folder(t, parquet("columns.parquet")), named); err != nil || !slices.Equal(labels, []uint8{1, 2, 1, 0}) {
+		t.Errorf("found the labels %v (%v), expected 1, 2, 1, 0", labels, err)
+	}
 }
 
 // Vectors of many windows and of the last, short one are all read.
@@ -168,7 +172,7 @@ func TestColumnsRefuse(t *testing.T) {
 		"NaN in a column":     {parquet("nan"), number, `row 1, column "x": found a number that is not finite as a 32-bit one`},
 		"too large":           {parquet("too-large"), number, `row 1, column "x": found a number that is not finite as a 32-bit one`},
 		"null label":          {parquet("null-label"), number, `row 1, column "label": found no value`},
-		"label without class": {parquet("other-label"), number, `row 1, column "label": found a label that has no class, expected 0 to 2 for the 3 declared classes`},
+		"label without class": {parquet("other-label"), number, `row 1, column "label": found a label that has no class, expected one of the declared classes`},
 		"name without class":  {parquet("other-name"), number, `row 1, column "label": found a label that has no class, expected one of the declared classes`},
 		"numbers for labels":  {parquet("float-label"), number, `column "label" holds DOUBLE, expected integers or texts, as it is the column with the labels`},
 		"lists for labels":    {parquet("list-label"), number, `column "label" holds lists, expected a label for each row`},

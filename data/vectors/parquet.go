@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/parquet-go/parquet-go"
@@ -330,14 +331,13 @@ func (c *parquetColumn) setLabels(d Declared) error {
 	if c.list {
 		return c.wrong("holds lists", "a label for each row")
 	}
-	index := func(i int64) (uint8, bool) { return uint8(i), i >= 0 && i < int64(len(d.Classes)) }
-	c.expect = d.indices()
+	c.expect = d.Names()
 	whole, _ := wholeNumbers(c.leaf.Type())
 	switch {
 	case whole != nil:
-		c.class = func(v parquet.Value) (uint8, bool) { return index(whole(v)) }
+		c.class = func(v parquet.Value) (uint8, bool) { return d.Class(strconv.FormatInt(whole(v), 10)) }
 	case isText(c.leaf.Type()):
-		c.class, c.expect = func(v parquet.Value) (uint8, bool) { return d.Class(string(v.ByteArray())) }, d.Names()
+		c.class = func(v parquet.Value) (uint8, bool) { return d.Class(string(v.ByteArray())) }
 	default:
 		return c.wrong("holds %v", "integers or texts, as it is the column with the labels", c.leaf.Type())
 	}
