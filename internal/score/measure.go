@@ -56,13 +56,13 @@ func measuresOf(task data.Task, outcomes []outcome, confusion [][4]int) []Measur
 	if count == 0 {
 		return nil
 	}
-	alone, both := 1.0, 2.0 // a class by itself; an error is one of the example's class and of another one
+	alone, both, pairs := 1.0, 2.0, count/(count-1) // an error is of two classes; pairs as draws show
 	if task == data.Labels {
-		alone, both = count, count // the errors of all labels may come together
+		alone, both, pairs = count, count, count // the errors of all labels may come together
 	}
 	balanced.mean(count, alone)
 	f1.mean(count, both)
-	auroc.mean(count, both)
+	auroc.mean(count, pairs)
 	return []Measure{balanced, f1, auroc}
 }
 
