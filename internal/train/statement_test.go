@@ -103,7 +103,7 @@ func TestStatementSaysTheLoss(t *testing.T) {
 	c, s := tiny.Parse(t, "training.label_smoothing=0.1"), statement.Statement{}
 	c.Data.Bounds, c.Training.ClassWeights = []float64{-1, 9}, []float64{1, 2, 1}
 	ofLoss(c, &s)
-	if found := fmt.Sprint(s.Facts); found != "[{Loss cross_entropy, of numbers between the public bounds -1 and 9; one beyond counts as the bound, with the public weights [1 2 1], with labels smoothed by 0.1}]" {
+	if found := fmt.Sprint(s.Facts); found != "[{Loss cross_entropy, of numbers between the public bounds -1 and 9, which the network calls -1 and 1; one beyond counts as the bound, with the public weights [1 2 1], with labels smoothed by 0.1}]" {
 		t.Errorf("found %s", found)
 	}
 }

@@ -61,7 +61,7 @@ func persons(c *configs.Config, o setup.Outline) string {
 func ofLoss(c *configs.Config, s *statement.Statement) {
 	how := c.Training.Loss.Name()
 	if len(c.Data.Bounds) == 2 {
-		how += fmt.Sprintf(", of numbers between the public bounds %g and %g; one beyond counts as the bound", c.Data.Bounds[0], c.Data.Bounds[1])
+		how += fmt.Sprintf(", of numbers between the public bounds %g and %g, which the network calls -1 and 1; one beyond counts as the bound", c.Data.Bounds[0], c.Data.Bounds[1])
 	}
 	if w := c.Training.ClassWeights; w != nil {
 		how += fmt.Sprintf(", with the public weights %v", w)
