@@ -40,7 +40,7 @@ func describeCommand(a *shell.App) *cobra.Command {
 
 // examplesFlag adds --examples to a command that plans a run without reading its data.
 func examplesFlag(c *cobra.Command, examples *int) {
-	c.Flags().IntVar(examples, "examples", 0, "number of training examples, instead of that of the data set or of counting files")
+	c.Flags().IntVar(examples, "examples", 0, "number of training examples, or of persons, instead of that of the data set or of counting files")
 }
 
 // plannedConfig returns the configuration that a command with --examples is about, and its name.
@@ -61,7 +61,7 @@ func ofClasses(n int) string {
 // printDescription writes what a run would do, for people.
 func printDescription(w io.Writer, d *train.Description) {
 	shell.Prosef(w, "data      %s: %s training examples of %v%s", d.Data.Name, shell.Count(d.Data.Examples), d.Data.Shape, ofClasses(d.Data.Classes))
-	if n := d.Privacy.Records; n != d.Data.Examples {
+	if n := d.Privacy.Records; n != d.Data.Examples || strings.HasPrefix(d.Privacy.Unit, "one person") {
 		shell.Prosef(w, "protects  %s, of %s", d.Privacy.Unit, shell.Count(n))
 	}
 	if d.Augmentation != "" {
