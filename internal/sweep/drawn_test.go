@@ -21,6 +21,7 @@ import (
 	"dpsgd/internal/exchange"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/run"
+	"dpsgd/internal/setup"
 	"dpsgd/internal/statement"
 	"dpsgd/internal/tiny"
 	"dpsgd/internal/tiny/tinyrun"
@@ -197,6 +198,26 @@ func TestCostOfTheBestIsOfWhatCanBeDrawn(t *testing.T) {
 		r := runSweep(t, s, o)
 		if r.Selected == nil || math.Abs(r.Selected.Epsilon/want-1) > 1e-11 || r.Selected.Delta != 1e-4 || r.Selected.Accountant != "rdp" || r.Selected.Number != "poisson with mean 3" {
 			t.Errorf("%d points: found %+v, expected ε = %v", len(points), r.Selected, want)
+		}
+	}
+}
+
+// A total and a choice are about one unit: other clients are refused, also those that only can be drawn.
+func TestTrialsProtectTheSame(t *testing.T) {
+	drawn := strings.Replace(drawnSweep, "random:", "random:\n  federated.%s: {choices: [%s]}", 1)
+	for _, sweep := range []string{drawn, "name: sweep\nbase: base.yaml\ngrid: {federated.%s: [%s]}\n"} {
+		for key, values := range map[string]string{"clients": "0, 100", "seed": "1, 2", "alpha": "1, 2"} {
+			base := inAll
+			if key != "clients" {
+				base += "federated: {clients: 100, split: dirichlet}\n"
+			}
+			s, o := sweepOf(t, base, fmt.Sprintf(sweep, key, values)), sweepOptions(t)
+			if s.Number != nil {
+				startWith(t, s, o)
+			}
+			if _, err := Run(context.Background(), s, o); !errors.Is(err, setup.ErrPlan) || !strings.Contains(err.Error(), "100 clients") {
+				t.Errorf("%s: found error %v, expected one about other clients", key, err)
+			}
 		}
 	}
 }

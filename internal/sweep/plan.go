@@ -1,6 +1,7 @@
 package sweep
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -26,7 +27,7 @@ type planned struct {
 // plan draws the points, or reads them if they were drawn, and plans every trial before the first
 // one runs.
 func (s *sweep) plan() error {
-	s.plans, s.kinds = nil, nil
+	s.plans, s.kinds, s.unit = nil, nil, checkpoints.Unit{}
 	var err error
 	if s.draw, err = s.drawn(); err != nil {
 		return err
@@ -80,6 +81,9 @@ func (s *sweep) planTrial(t *configs.Trial, outlines map[string]setup.Outline) (
 	}
 	p.steps = plan.Steps
 	p.subject = books.SubjectOf(t.Config, o)
+	if s.unit = cmp.Or(s.unit, p.subject.Unit); p.subject.Unit != s.unit {
+		return planned{}, fmt.Errorf("%w: found %q, expected the same clients or persons in all trials: what they cost together is about one unit", setup.ErrPlan, p.subject.Data)
+	}
 	p.releases, err = plan.Schedule(plan.MaxSteps)
 	return p, err
 }

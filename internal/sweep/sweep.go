@@ -89,6 +89,7 @@ type sweep struct {
 	plans  []planned          // of the trials
 	kinds  []accountant.Event // if the number of points is drawn: what each point that can be drawn releases
 	delta  float64            // δ, the same for every point that can be drawn
+	unit   checkpoints.Unit   // what all trials protect
 
 	width int // trials at a time
 
