@@ -181,7 +181,7 @@ type Training struct {
 // command. The sections model, optimizer and training are for each teacher and for the student.
 type Pate struct {
 	Teachers             int     // on disjoint parts of the training examples
-	Pool                 int     // public examples: so many of the first test examples, without their labels
+	Pool                 int     // public examples: so many test examples, without their labels
 	Queries              int     // examples of the pool that are asked about at most; 0 is all of them
 	Aggregation          string  // lnmax, gnmax or confident
 	Noise                float64 // on votes: a standard deviation, with lnmax a scale

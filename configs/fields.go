@@ -233,7 +233,7 @@ func fieldsOf(policies setting.Kinds[clip.Scheme], rules setting.Kinds[optimizer
 		row("pate.teachers", setting.Integer{Min: 0, Max: 100000}, nil,
 			"For train pate: so many teachers learn, each from its own part of the training examples; 0 is a configuration for another command. The keys of model, optimizer and training are for each teacher and for the student."),
 		row("pate.pool", setting.Integer{Min: 1, Max: 1e7}, withPate,
-			"Public examples without labels: so many of the first test examples. The others measure the student."),
+			"Public examples without labels: so many test examples, of sets with a name the first ones. The others measure the student."),
 		row("pate.queries", setting.Integer{Min: 0, Max: 1e6}, withPate,
 			"How many of the pool the teachers are asked about at most; 0 is all of them. How many are answered follows from privacy.epsilon."),
 		row("pate.aggregation", setting.Choice{"lnmax", "gnmax", "confident"}, withPate,

@@ -105,7 +105,6 @@ func fillGrey(x []float32, pixels []uint8, grey *[256]float32) {
 type Stored struct {
 	labelled
 	cache *pictures.Cache
-	from  int // number in cache of the first picture of this set
 }
 
 // Pictures is a set of pictures, in memory or not.
@@ -118,7 +117,7 @@ type Pictures interface {
 
 var _, _ Pictures = (*Images)(nil), (*Stored)(nil)
 
-func (s *Stored) View(i int, use func(pixels []uint8)) error { return s.cache.View(s.from+i, use) }
+func (s *Stored) View(i int, use func(pixels []uint8)) error { return s.cache.View(i, use) }
 
 // View implements [Pictures]. It does not fail.
 func (m *Images) View(i int, use func(pixels []uint8)) error {

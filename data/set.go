@@ -194,37 +194,6 @@ func (l *labelled) Targets(i int) []float32 {
 	return l.targets[i*n : (i+1)*n : (i+1)*n]
 }
 
-// Part returns the examples from index from to index to - 1, as a view: nobody may change either
-// set. It fails with [ErrInvalid] for a range that is empty or not in s, and for sets that are not
-// Images, Stored, Features, Rows or Texts.
-func Part(s Set, from, to int) (Set, error) {
-	if from < 0 || to > s.Len() || from >= to {
-		return nil, fmt.Errorf("data: %w: examples %d to %d of %d, expected at least one of them", ErrInvalid, from, to, s.Len())
-	}
-	switch s := s.(type) {
-	case *Images:
-		size := s.shape.Values()
-		return &Images{s.part(from, to), s.pixels[from*size : to*size : to*size]}, nil
-	case *Stored:
-		return &Stored{s.part(from, to), s.cache, s.from + from}, nil
-	case *Features:
-		return &Features{s.part(from, to), s.halves[from*s.shape.Channels : to*s.shape.Channels : to*s.shape.Channels]}, nil
-	case *Texts:
-		return s.part(from, to), nil
-	case *Rows:
-		return &Rows{s.part(from, to), s.values[from*s.shape.Channels : to*s.shape.Channels : to*s.shape.Channels]}, nil
-	}
-	return nil, fmt.Errorf("data: %w: a part of %T, expected pictures, rows or features", ErrInvalid, s)
-}
-
-func (l labelled) part(from, to int) labelled {
-	l.labels = l.labels[from:to:to]
-	if n := len(l.classes); l.targets != nil {
-		l.targets = l.targets[from*n : to*n : to*n]
-	}
-	return l
-}
-
 // Task is the sort of thing that is learnt about an example.
 type Task string
 

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"dpsgd/internal/kernel"
-	"dpsgd/internal/random"
 )
 
 var two = []string{"a", "b"}
@@ -155,41 +154,6 @@ func TestSetsCheckWhatTheyAreGiven(t *testing.T) {
 		wantError(t, c.err, ErrInvalid, c.says)
 	}
 	check(t, features(2, []uint8{0}, 0x7bff, 0xfbff)) // the largest halves
-}
-
-// A part has the examples of its places, of every kind of set; other places are refused. Examples
-// are views in the order in which they were given.
-func TestPart(t *testing.T) {
-	labels := []uint8{0, 1, 0, 1, 1}
-	images := must(NewImages(Shape{1, 2, 1}, two, labels, []uint8{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}))
-	table := must(NewRows(2, two, labels, []float32{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}))
-	computed := must(NewFeatures(2, two, labels, []uint16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}))
-	for _, set := range []Set{images, table, computed} {
-		part := must(Part(set, 1, 4))
-		if part.Len() != 3 || part.Shape() != set.Shape() {
-			t.Errorf("%T: a part of %d examples of %v", set, part.Len(), part.Shape())
-		}
-		for i := range part.Len() {
-			if part.Label(i) != set.Label(i+1) {
-				t.Errorf("%T: label %d is %d, expected %d", set, i, part.Label(i), set.Label(i+1))
-			}
-		}
-		for _, places := range [][2]int{{-1, 2}, {0, 6}, {3, 3}, {4, 2}} {
-			_, err := Part(set, places[0], places[1])
-			wantError(t, err, ErrInvalid)
-		}
-	}
-	if p := must(Part(images, 1, 4)).(*Images).Pixels(2); !slices.Equal(p, []uint8{6, 7}) || cap(p) != 2 {
-		t.Errorf("the last picture is %v with capacity %d, expected 6 7 with 2", p, cap(p))
-	}
-	if v := must(Part(table, 1, 4)).(*Rows).Values(2); !slices.Equal(v, []float32{6, 7}) || cap(v) != 2 {
-		t.Errorf("the last row is %v with capacity %d, expected 6 7 with 2", v, cap(v))
-	}
-	if h := must(Part(computed, 1, 4)).(*Features).Halves(2); !slices.Equal(h, []uint16{6, 7}) || cap(h) != 2 {
-		t.Errorf("the last computed row is %v with capacity %d, expected 6 7 with 2", h, cap(h))
-	}
-	_, err := Part(must(NewUnlabelled(images, random.New())), 1, 4)
-	wantError(t, err, ErrInvalid, "a part of *data.Unlabelled")
 }
 
 // Rows of unit norm, of every width and however unequal their values, keep their direction and

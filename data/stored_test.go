@@ -44,7 +44,7 @@ func TestStoredIsImages(t *testing.T) {
 			t.Errorf("%d bytes: checked %d pictures (%v), expected 38", bytes, last, err)
 		}
 		for name, sets := range map[string][2]Set{
-			"train": {s.Train, images.Train}, "test": {s.Test, images.Test}, "part": {must(Part(s.Train, 3, 30)), must(Part(images.Train, 3, 30))},
+			"train": {s.Train, images.Train}, "test": {s.Test, images.Test}, "part": {Select([]int{3, 30}, s.Train), Select([]int{3, 30}, images.Train)},
 		} {
 			x, labels := whole(t, sets[0], n)
 			wantX, wantLabels := whole(t, sets[1], n)

@@ -37,7 +37,7 @@ func TestTargetsOfTables(t *testing.T) {
 			}
 			width := len(c.want) / 3
 			n := Normalisation{make([]float64, len(c.spec.Columns)), slices.Repeat([]float64{1}, len(c.spec.Columns))}
-			for _, set := range []Set{split.Train, must(Part(split.Train, 1, 3))} {
+			for _, set := range []Set{split.Train, Select([]int{1, 2}, split.Train)} {
 				b := must(NewBatcher(set, n))
 				x, targets := make([]float32, 3*len(c.spec.Columns)), make([]float32, 3*width)
 				indices := []int{1, 0}

@@ -54,9 +54,6 @@ func TestTextsOfFiles(t *testing.T) {
 			if !slices.Equal(x, want) || !slices.Equal(targets, []float32{1, 0, 1}) || set.Text(1) != "Bob, Jr." {
 				t.Errorf("found %v of the classes %v, expected %v", x, targets, want)
 			}
-			if p := must(Part(set, 1, 3)).(*Texts); p.Text(0) != "Bob, Jr." || !slices.Equal(p.of(0), set.of(1)) || len(p.of(1)) != 0 {
-				t.Errorf("a part is %v and %v", p.of(0), p.of(1))
-			}
 		})
 	}
 }

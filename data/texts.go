@@ -77,16 +77,3 @@ func (s *Texts) normalised(Normalisation) filler {
 		return nil
 	}
 }
-
-// part returns the texts from index from to index to - 1.
-func (s *Texts) part(from, to int) *Texts {
-	begin := 0
-	if from > 0 {
-		begin = s.ends[from-1]
-	}
-	part := &Texts{labelled: s.labelled.part(from, to), tokens: s.tokens[begin:s.ends[to-1]], shown: s.shown[from:to], file: s.file}
-	for _, end := range s.ends[from:to] {
-		part.ends = append(part.ends, end-begin)
-	}
-	return part
-}

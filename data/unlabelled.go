@@ -123,10 +123,15 @@ func (u *Unlabelled) normalised(n Normalisation) filler {
 	return func(x []float32, place int) error { return fill(x, u.order[place]) }
 }
 
-// beneath returns the set whose examples s orders, if s is [Unlabelled], or else s itself.
+// beneath returns the set whose examples s orders or selects, or else s itself.
 func beneath(s Set) Set {
-	if u, ok := s.(*Unlabelled); ok {
-		return u.Set
+	switch s := s.(type) {
+	case *Unlabelled:
+		return s.Set
+	case *selection:
+		return s.Set
+	case selectedPictures:
+		return s.Set
 	}
 	return s
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -25,6 +26,7 @@ import (
 	"dpsgd/internal/setup"
 	"dpsgd/internal/statement"
 	"dpsgd/internal/tiny"
+	"dpsgd/internal/train"
 	"dpsgd/internal/trained"
 	"dpsgd/release/answer"
 
@@ -611,7 +613,8 @@ func TestFeaturesAreCentred(t *testing.T) {
 	o := options(t)
 	o.Given = tiny.Large(t)
 	r := create(t, config(t, "features.name=scattering", "model.layers=[flatten, {linear: {out_features: classes, bias: false}}]"), o)
-	left, size := meanOf(r.pool.(*data.Features)), float64(len(r.mean))
+	pool, _ := setup.Pool(r.Config, r.Plan.Pool+r.rest.Len())
+	left, size := meanOf(r.Examples.Test.(*data.Features), pool), float64(len(r.mean))
 	if found, was := math.Sqrt(kernel.SumSquares(left)/size), math.Sqrt(kernel.SumSquares(r.mean)/size); !(found < 0.1*was) {
 		t.Errorf("the features of the pool have a mean of %v, which was %v; expected that it is subtracted", found, was)
 	}
@@ -694,6 +697,31 @@ func TestStudentComesOutAgain(t *testing.T) {
 	if !slices.Equal(n.model.Values, r.student.model.Values) {
 		t.Error("another student comes out")
 	}
+}
+
+// The pool of own data, whose test examples may be sorted by class, has all classes, and its student is
+// measured on the others again.
+func TestPoolOfOwnDataIsDrawn(t *testing.T) {
+	o := options(t)
+	sorted := make([]int, o.Given.Test.Len())
+	for i := range sorted {
+		sorted[i] = i
+	}
+	slices.SortStableFunc(sorted, func(i, j int) int { return o.Given.Test.Label(i) - o.Given.Test.Label(j) })
+	o.Given.Test = data.Select(sorted, o.Given.Test)
+	r := create(t, config(t, "data.folder=stripes", "data.classes=[top, middle, bottom]", "data.size=6", "data.channels=1"), o)
+	seen := map[int]int{}
+	for i := range r.pool.Len() {
+		seen[r.pool.Label(i)]++
+	}
+	if len(seen) != 3 || slices.Min(slices.Collect(maps.Values(seen))) < 9 {
+		t.Errorf("found %v examples of each class in the pool of %d", seen, r.pool.Len())
+	}
+	want := *fit(t, r).StudentAccuracy
+	if found := tiny.Must(train.Evaluate(r.Dir, train.Options{Options: run.Options{Request: o.Request}}))(t); float64(found.TestAccuracy) != want {
+		t.Errorf("the student is measured on other examples than those outside the pool")
+	}
+	tiny.Says(t, r.Dir, "60 test examples that training.seed draws")
 }
 
 // The data-dependent ε that is shown is that of the questions, with what was lost at its worst.

@@ -8,6 +8,7 @@ import (
 	"dpsgd/internal/account"
 	"dpsgd/internal/noise"
 	"dpsgd/internal/run"
+	"dpsgd/internal/setup"
 	"dpsgd/internal/statement"
 	"dpsgd/internal/trained"
 )
@@ -90,6 +91,9 @@ func (r *Run) Finish(status run.Status) error {
 		beside = append(beside, checkpoints.Tensor{Name: trained.MeanOfFeatures, Shape: []int{len(r.mean)}, Data: r.mean})
 	}
 	if r.student != nil { // or it was written before
+		if err := r.student.pool.Show(r.Examples.Test, setup.Normalisation(r.Config, r.Source.Shape.Channels)); err != nil {
+			return err
+		}
 		if err := r.WriteModel(r.student.model, r.student.pool, r.student.begin, nil, beside...); err != nil {
 			return err
 		}
@@ -137,7 +141,8 @@ func (r *Run) statement() statement.Statement {
 		s.Facts = append(s.Facts, statement.Fact{Name: name, Value: fmt.Sprintf(format, args...)})
 	}
 	fact("Teachers", "%d, trained without privacy on disjoint parts of the training examples; none of them is written", p.Teachers)
-	fact("Public pool", "the first %d test examples, without their labels; the student is measured on the other %d", p.Pool, r.rest.Len())
+	which := map[bool]string{true: "the first %d test examples", false: "%d test examples that training.seed draws"}[r.Config.Data.Own() == ""]
+	fact("Public pool", which+", without their labels; the student is measured on the other %d", p.Pool, r.rest.Len())
 	switch c.Aggregation {
 	case "lnmax":
 		fact("Aggregation", "LNMax: the class with most votes after Laplace noise of scale %v", c.Noise)

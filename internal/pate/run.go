@@ -105,40 +105,40 @@ func (r *Run) see() error {
 	if r.dealt, err = data.ContentOf(seen.Train); err != nil {
 		return err
 	}
-	if r.pool, err = data.Part(seen.Test, 0, r.Plan.Pool); err != nil {
-		return err
-	}
-	if pool, ok := r.pool.(*data.Features); ok && r.Config.Features.Any() {
-		r.mean = meanOf(pool)
+	pool, rest := setup.Pool(r.Config, seen.Test.Len())
+	if rows, ok := seen.Test.(*data.Features); ok && r.Config.Features.Any() {
+		r.mean = meanOf(rows, pool)
 		if err := setup.Centre(seen, r.mean, r.Pool); err != nil {
 			return err
 		}
 	}
-	if r.rest, err = data.Part(seen.Test, r.Plan.Pool, seen.Test.Len()); err != nil {
-		return err
-	}
+	r.pool, r.rest = data.Select(pool, seen.Test), data.Select(rest, seen.Test)
 	r.graph, err = newGraph(r)
 	return err
 }
 
-func meanOf(rows *data.Features) []float32 {
+func meanOf(rows *data.Features, indices []int) []float32 {
 	width := rows.Shape().Values()
 	sum, row := make([]float64, width), make([]float32, width)
-	for i := range rows.Len() {
+	for _, i := range indices {
 		kernel.FromHalves(row, rows.Halves(i))
 		for j, x := range row {
 			sum[j] += float64(x)
 		}
 	}
 	for j := range row {
-		row[j] = float32(sum[j] / float64(rows.Len()))
+		row[j] = float32(sum[j] / float64(len(indices)))
 	}
 	return row
 }
 
 // Identity implements [run.Job]: by the configuration and the outline of the data.
 func (r *Run) Identity() string {
-	return fmt.Sprintf("%s\n%s", r.Config.Identity(), r.Source.Identity())
+	identity := fmt.Sprintf("%s\n%s", r.Config.Identity(), r.Source.Identity())
+	if r.Config.Data.Own() != "" {
+		identity += "\ndrawn_pool" // earlier versions took the first examples
+	}
+	return identity
 }
 
 // Planned implements [run.Job]: it returns the ledger of all checks and answers of the plan, of its

@@ -47,7 +47,7 @@ type SampleGroup struct {
 // Samples returns two groups of test pictures or texts: some evenly from all of them, and those that the
 // model is wrong about and most sure of. Examples that are rows of numbers have none.
 func (p part) Samples(most int) []SampleGroup {
-	if p.Run == nil || p.Run.Examination == nil || p.Run.Examination.Pictures == nil && p.Run.Examination.Texts == nil || most == 0 {
+	if p.Run == nil || p.Run.Examination == nil || p.Run.Examination.Pictures == nil && p.Run.Examination.Text == nil || most == 0 {
 		return nil
 	}
 	e := p.Run.Examination
@@ -85,8 +85,8 @@ func samples(e *score.Examination, examples []int) []Sample {
 			Number: example + 1, Right: p.Class == p.Label,
 			Label: e.Matrix.Names[p.Label], Class: e.Matrix.Names[p.Class], Probability: fmt.Sprintf("%.0f\u00a0%%", 100*p.Probability),
 		}
-		if e.Texts != nil {
-			found[i].Text = e.Texts.Text(example)
+		if e.Text != nil {
+			found[i].Text = e.Text(example)
 		} else {
 			found[i].Picture = pictureURL(e.Pictures, example)
 		}

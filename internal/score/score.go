@@ -36,10 +36,10 @@ type Prediction struct {
 type Examination struct {
 	Score
 	Task        data.Task
-	Matrix      *Matrix       // of classes; empty of anything else
-	Predictions []Prediction  // of all test examples, in their order; none of labels and numbers
-	Pictures    data.Pictures // the test examples, where they are pictures; nil otherwise
-	Texts       *data.Texts   // the same of texts
+	Matrix      *Matrix                  // of classes; empty of anything else
+	Predictions []Prediction             // of all test examples, in their order; none of labels and numbers
+	Pictures    data.Pictures            // the test examples, where they are pictures; nil otherwise
+	Text        func(example int) string // the same of texts
 
 	outcomes []outcome
 }

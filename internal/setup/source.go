@@ -8,6 +8,7 @@ import (
 	"dpsgd/features"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/kernel"
+	"dpsgd/internal/random"
 )
 
 // Source is a data set with its outline. Its examples were read, unless kept features stand for
@@ -103,6 +104,23 @@ func (s *Source) TestPictures() (data.Pictures, error) {
 	}
 	pictures, _ := read.Test.(data.Pictures)
 	return pictures, nil
+}
+
+// Pool returns which of n test examples teachers are asked about, and which measure the model: all, if
+// there are no teachers. Own data may be sorted by class, so there the public seed draws the pool;
+// sets with a name begin with it.
+func Pool(c *configs.Config, n int) (pool, rest []int) {
+	order := make([]int, n)
+	for i := range order {
+		order[i] = i
+	}
+	if !c.Pate.Any() {
+		return nil, order
+	}
+	if c.Data.Own() != "" {
+		random.Seeded(c.Training.Seed).Reorder(order)
+	}
+	return order[:c.Pate.Pool], order[c.Pate.Pool:]
 }
 
 // Centre subtracts the mean from all rows of both sets, in their place.

@@ -36,14 +36,13 @@ func Evaluate(dir string, o Options) (score.Score, error) {
 func Examine(dir string, o Options) (e score.Examination, err error) {
 	err = test(dir, o, func(t *tested) error {
 		if e, err = t.examine(); err != nil || !t.source.Shape.IsPicture() {
-			e.Texts, _ = t.seen.Test.(*data.Texts)
+			e.Text = t.text
 			return err
 		}
-		if e.Pictures, err = t.source.TestPictures(); err != nil || e.Pictures == nil || !t.config.Pate.Any() {
-			return err
+		pictures, err := t.source.TestPictures()
+		if err == nil && pictures != nil {
+			e.Pictures, _ = beyondPool(t.config, pictures).(data.Pictures)
 		}
-		beyond, err := beyondPool(t.config, e.Pictures)
-		e.Pictures, _ = beyond.(data.Pictures)
 		return err
 	})
 	return e, err
@@ -56,7 +55,8 @@ type tested struct {
 	source    *setup.Source
 	spent     account.Spent
 	warning   string
-	seen      data.Split // as the network sees them, less the run's mean of features
+	seen      data.Split         // as the network sees them, less the run's mean of features
+	text      func(i int) string // test example i, where it is a text; nil otherwise
 	evaluator *gradients.Evaluator
 }
 
@@ -110,9 +110,11 @@ func test(dir string, o Options, do func(*tested) error) error {
 		}
 	}
 	t.seen = *seen
-	if t.seen.Test, err = beyondPool(c, seen.Test); err != nil {
-		return err
+	if texts, ok := seen.Test.(*data.Texts); ok {
+		_, rest := setup.Pool(c, texts.Len())
+		t.text = func(i int) string { return texts.Text(rest[i]) }
 	}
+	t.seen.Test = beyondPool(c, seen.Test)
 	if t.evaluator, err = gradients.NewEvaluator(m, t.seen.Test, t.normalisation(), pool); err != nil {
 		return err
 	}
@@ -121,11 +123,12 @@ func test(dir string, o Options, do func(*tested) error) error {
 
 // beyondPool returns the test examples that measure the model: all, but for a student of teachers
 // only those outside the public pool.
-func beyondPool(c *configs.Config, test data.Set) (data.Set, error) {
+func beyondPool(c *configs.Config, test data.Set) data.Set {
 	if !c.Pate.Any() {
-		return test, nil
+		return test
 	}
-	return data.Part(test, c.Pate.Pool, test.Len())
+	_, rest := setup.Pool(c, test.Len())
+	return data.Select(rest, test)
 }
 
 func (t *tested) normalisation() data.Normalisation {

@@ -131,8 +131,11 @@ func divided(t *testing.T, source *data.Split, parts ...int) (own []*data.Split)
 	t.Helper()
 	from := 0
 	for _, n := range parts {
-		train := tiny.Must(data.Part(source.Train, from, from+n))(t)
-		own = append(own, &data.Split{Name: source.Name, Train: train, Test: source.Test})
+		indices := make([]int, n)
+		for i := range indices {
+			indices[i] = from + i
+		}
+		own = append(own, &data.Split{Name: source.Name, Train: data.Select(indices, source.Train), Test: source.Test})
 		from += n
 	}
 	return own

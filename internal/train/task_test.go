@@ -90,7 +90,7 @@ func TestSentencesAreLearnt(t *testing.T) {
 	o := train.Options{Options: run.Options{RunsDir: t.TempDir()}}
 	r := tinyrun.Fit(t, tinyrun.Create(t, config, o))
 	e := tiny.Must(train.Examine(r.Run, o))(t)
-	if r.TestAccuracy < 0.9 || e.Test != r.Test || e.Texts == nil || e.Noun != "texts" {
+	if r.TestAccuracy < 0.9 || e.Test != r.Test || e.Text == nil || e.Noun != "texts" {
 		t.Errorf("found %+v, measured %+v of %s; expected above 0.9, where a bag of words has 0.5", r, e.Test, e.Noun)
 	}
 	pool := kernel.NewPool(1)
@@ -105,12 +105,12 @@ func TestSentencesAreLearnt(t *testing.T) {
 		}))
 		return answers
 	}
-	answers := predicted(e.Texts.Text(0) + "\n\n" + e.Texts.Text(1) + "\n")
+	answers := predicted(e.Text(0) + "\n\n" + e.Text(1) + "\n")
 	if len(answers) != 2 {
 		t.Fatalf("found %d answers, expected 2", len(answers))
 	}
 	for i, a := range answers {
-		alone, examined := predicted(e.Texts.Text(i))[0], e.Predictions[i]
+		alone, examined := predicted(e.Text(i))[0], e.Predictions[i]
 		if a.Class != e.Matrix.Names[examined.Class] || a.Probability != alone.Probability || math.Abs(a.Probability-examined.Probability) > 1e-6 {
 			t.Errorf("text %d: found %+v, alone %+v, in the examination %+v", i, a, alone, examined)
 		}
