@@ -38,8 +38,8 @@ var pixelName = regexp.MustCompile(`^pixel ([0-9]{1,4}) ([0-9]{1,4})(?: ([0-2]))
 func ColumnOf(c *Config, name string) (Column, error) {
 	shape := c.Data.Shape()
 	switch {
-	case name == labelColumn && c.Data.Task() != data.Class:
-		return Column{}, fmt.Errorf("found %s, expected one of data.columns: the table has labels or numbers to learn, and no class", labelColumn)
+	case (name == labelColumn || name == c.Data.Label) && c.Data.Task() != data.Class:
+		return Column{}, fmt.Errorf("found %s, expected one of data.columns: the table has labels or numbers to learn, and no class", printable(name))
 	case name == labelColumn, c.Data.Table != "" && name == c.Data.Label:
 		return Column{Class: true}, nil
 	case c.Data.Table != "":

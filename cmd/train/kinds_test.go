@@ -92,7 +92,7 @@ func teachersOf(teachers string) []string {
 func TestPate(t *testing.T) {
 	config := own(t, 5)
 	result := lastLine(t, succeed(t, append([]string{"pate", config, "--json"}, teachersOf("4")...)...))
-	same(t, "keys", fmt.Sprint(slices.Sorted(maps.Keys(result))), "[answered delta epsilon epsilon_data_dependent queries run seconds status student_accuracy teacher_accuracy]")
+	same(t, "keys", fmt.Sprint(slices.Sorted(maps.Keys(result))), "[answered delta epsilon epsilon_data_dependent_not_private epsilon_released queries run seconds status student_accuracy teacher_accuracy_not_private]")
 	run, _ := result["run"].(string)
 	for _, args := range [][]string{{"eval", run}, {"epsilon", run}, {"runs"}, {"ledger", "verify"}, {"export", run}, {"card", run}, {"resume", run}, {"report", run}} {
 		succeed(t, args...)

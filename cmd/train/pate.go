@@ -92,11 +92,11 @@ func printPate(w io.Writer, r pate.Result) {
 	if r.Status == run.Interrupted {
 		return
 	}
-	mark := "NOT PRIVATE: not released"
-	if r.Released {
-		mark = "released"
+	dependent, mark := r.EpsilonDataDependent, "NOT PRIVATE: not released"
+	if r.Released != nil {
+		dependent, mark = r.Released, "released"
 	}
-	fmt.Fprintf(w, "data-dependent  ε = %s (%s), for this training set alone\n", accountant.RoundUp(*r.EpsilonDataDependent, 3), mark)
+	fmt.Fprintf(w, "data-dependent  ε = %s (%s), for this training set alone\n", accountant.RoundUp(*dependent, 3), mark)
 	fmt.Fprintf(w, "teachers        %.2f %% (NOT PRIVATE), of the answers %.2f %% are right\n", 100**r.TeacherAccuracy, 100*r.Aggregated)
 	fmt.Fprintf(w, "student         %.2f %% of the test examples outside the pool\n", 100**r.StudentAccuracy)
 	printTogether(w, r.Together)

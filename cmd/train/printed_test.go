@@ -61,7 +61,7 @@ func TestNumbersStandInTheirPlaces(t *testing.T) {
 	shadows := &attack.ShadowAudit{Outcome: audited.Outcome, Shadows: 16, Examples: 140, Attacks: []*attack.Membership{member}}
 	extended := train.Extended{Run: "runs/a", Extension: folder.Extension{Step: 10, From: folder.Terms{Steps: 20, Epsilon: 2}, To: folder.Terms{Steps: 30, Epsilon: 3}}, Answer: exact(2.90001, 9), SpentEpsilon: 1.00001}
 	runs := []report.Line{{Run: "runs/a", Data: "people", Epsilon: &low, Left: &left, Test: score.Test{TestAccuracy: 0.9}, Status: "done", Problem: "a problem"}, {Run: "runs/s/t", Sweep: "runs/s"}, {Run: "runs/s", Trials: 3, Status: "NOT PRIVATE"}}
-	teachers := pate.Result{Status: run.Done, StudentAccuracy: &half, TeacherAccuracy: &most, EpsilonDataDependent: &low, Epsilon: 4.00001, Delta: 1e-6, Queries: 40, Answered: 30, Run: "runs/a", Aggregated: 0.3, Released: true}
+	teachers := pate.Result{Status: run.Done, StudentAccuracy: &half, TeacherAccuracy: &most, Released: &low, Epsilon: 4.00001, Delta: 1e-6, Queries: 40, Answered: 30, Run: "runs/a", Aggregated: 0.3}
 	teachers.Claimed.Accountant, teachers.Claimed.Released = "rdp", &account.Answer{Epsilon: 3.00001}
 	interrupted := pate.Result{Status: run.Interrupted, Epsilon: 4, Delta: 1e-6, Queries: 4, Answered: 3, Claimed: teachers.Claimed}
 	answer := trained.Answer{File: "a.csv", Row: 1, Classes: []trained.Share{{Class: "cat", Probability: 0.75}, {Class: "dog", Probability: 0.25}}}

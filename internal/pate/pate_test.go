@@ -197,7 +197,7 @@ func TestRun(t *testing.T) {
 			if rounds, err := run.ReadMetrics(r.Dir); err != nil || len(rounds) != 3 || rounds[2].Step != 3 || rounds[2].LearningRate != 0.5 || !(rounds[2].Epsilon > 0) {
 				t.Errorf("%v: metrics %+v, expected 3 rounds with their rate and ε", err, rounds)
 			}
-			if result.Released || !(*result.EpsilonDataDependent > 0) {
+			if result.Released != nil || !(*result.EpsilonDataDependent > 0) {
 				t.Errorf("data-dependent ε %v, released: %v", *result.EpsilonDataDependent, result.Released)
 			}
 			s, err := statement.Read(r.Dir)
@@ -519,7 +519,7 @@ func TestReleaseOfTheDataDependent(t *testing.T) {
 	if below := math.Erfc(r.Plan.Release.Z/math.Sqrt2) / 2; math.Abs(below-0.01) > 1e-9 {
 		t.Errorf("the released ε is too small with probability %v, expected one in a hundred", below)
 	}
-	if in := r.Plan.count(r.Books.Ledger()); in.Releases != 1 || !result.Released || result.Epsilon > 20 {
+	if in := r.Plan.count(r.Books.Ledger()); in.Releases != 1 || result.Released == nil || result.Epsilon > 20 {
 		t.Errorf("ledger %+v, result %+v", in, result)
 	}
 	released := strings.LastIndex(strings.TrimSuffix(tiny.Read(t, r.Path(answersFile)), "\n"), "\n") + 1
@@ -527,7 +527,7 @@ func TestReleaseOfTheDataDependent(t *testing.T) {
 		t.Errorf("%v: facts %v", err, s.Facts)
 	}
 	tiny.Check(t, os.Truncate(r.Path(answersFile), int64(released))) // as by a kill ahead of it
-	if again := fit(t, reopen(t, r, o)); again.Released || again.Status != result.Status || !reflect.DeepEqual(again.StudentAccuracy, result.StudentAccuracy) {
+	if again := fit(t, reopen(t, r, o)); again.Released != nil || again.Status != result.Status || !reflect.DeepEqual(again.StudentAccuracy, result.StudentAccuracy) {
 		t.Errorf("found %+v, expected no second release where the plan has one", again)
 	}
 	r.answers.released, r.ballots[0].Votes[len(r.answers.asked)-1] = nil, 200 // no class

@@ -13,21 +13,21 @@ import (
 	"dpsgd/internal/trained"
 )
 
-// Result is what a run reports at its end, on the terminal. TeacherAccuracy is NOT PRIVATE, nor is
-// EpsilonDataDependent unless Released; only the private files hold them.
+// Result is what a run reports at its end, on the terminal. TeacherAccuracy and EpsilonDataDependent
+// are NOT PRIVATE; only the private files hold them.
 type Result struct {
 	Status               run.Status `json:"status"`
-	StudentAccuracy      *float64   `json:"student_accuracy"` // on the test examples outside the pool; null if the run was interrupted
-	TeacherAccuracy      *float64   `json:"teacher_accuracy"` // mean of the teachers
-	Epsilon              float64    `json:"epsilon"`          // of everything that was planned, for all data sets
-	EpsilonDataDependent *float64   `json:"epsilon_data_dependent"`
+	StudentAccuracy      *float64   `json:"student_accuracy"`                   // on the test examples outside the pool; null if the run was interrupted
+	TeacherAccuracy      *float64   `json:"teacher_accuracy_not_private"`       // mean of the teachers
+	Epsilon              float64    `json:"epsilon"`                            // of everything that was planned, for all data sets
+	EpsilonDataDependent *float64   `json:"epsilon_data_dependent_not_private"` // null if Released stands for it
+	Released             *float64   `json:"epsilon_released"`
 	Delta                float64    `json:"delta"`
 	Queries              int        `json:"queries"` // that were asked
 	Answered             int        `json:"answered"`
 	Seconds              float64    `json:"seconds"` // of this part of the run
 	Run                  string     `json:"run"`
 
-	Released   bool               `json:"-"` // whether EpsilonDataDependent is what was released
 	Claimed    account.Claim      `json:"-"` // with what the releases cost that were made, if these are fewer than planned
 	Aggregated float64            `json:"-"` // share of the answers that are the examples' classes
 	Together   statement.Together `json:"-"`
@@ -82,10 +82,13 @@ func (r *Run) Finish(status run.Status) error {
 		r.Result.Status = run.BudgetExhausted
 	}
 	teachers := r.teacherAccuracy()
-	dependent, released := r.dataDependent()
 	student := float64(r.evaluation.TestAccuracy)
 	r.Result.StudentAccuracy, r.Result.TeacherAccuracy, r.Result.Aggregated = &student, &teachers, r.aggregated()
-	r.Result.EpsilonDataDependent, r.Result.Released = &dependent, released
+	if dependent, released := r.dataDependent(); released {
+		r.Result.Released = &dependent
+	} else {
+		r.Result.EpsilonDataDependent = &dependent
+	}
 	var beside []checkpoints.Tensor
 	if r.mean != nil {
 		beside = append(beside, checkpoints.Tensor{Name: trained.MeanOfFeatures, Shape: []int{len(r.mean)}, Data: r.mean})
@@ -152,9 +155,9 @@ func (r *Run) statement() statement.Statement {
 		fact("Aggregation", "Confident-GNMax: a check of the largest count against %d votes with noise of deviation %v, and if it passes the class with most votes after noise of deviation %v", c.Threshold, c.ThresholdNoise, c.Noise)
 	}
 	fact("Questions", "%d were asked and %d answered. Paid for are %d questions and %d answers, which were fixed ahead: how many pass depends on the votes", result.Queries, result.Answered, p.Queries, p.Answers)
-	if result.Released {
+	if result.Released != nil {
 		fact("ε for this training set and its neighbours (data-dependent), released by its smooth sensitivity", "%s at δ = %v and Rényi order %v, with its release; in one run of a hundred it is too small. It is no guarantee for other training sets",
-			accountant.RoundUp(*result.EpsilonDataDependent, 3), result.Delta, p.Release.Order)
+			accountant.RoundUp(*result.Released, 3), result.Delta, p.Release.Order)
 	} else {
 		fact("ε for this training set and its neighbours (data-dependent)", "not stated: it depends on the votes and was not released; pate.release_data_dependent releases it")
 	}
