@@ -44,6 +44,7 @@ func TestBadSources(t *testing.T) {
 	longer += "]}\nprivacy: {epsilon: 3}\n"
 	for src, want := range map[string]string{
 		"":                                      "f.yaml:1:1: found nothing, expected a mapping with the keys {}",
+		"name,sick\nAda,yes\n":                  "f.yaml:1:1: found text, expected a mapping with the keys {}",
 		strings.Repeat("# x\n", 300_000):        "f.yaml:1:1: found more than 65536 bytes, expected at most 65536",
 		smallest + "run: {name: \"\x1b[2J\"}\n": "f.yaml:3:1: found the control character U+001B, expected printable text",
 		strings.Replace(folderBase, "pictures", `"a\x1bb"`, 1):     `f.yaml:1:16: data.folder: found the text "a\x1bb", expected the path of a folder`,

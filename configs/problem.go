@@ -114,7 +114,11 @@ func (r *report) Refuse(wrong bool, at Position, key, format string, args ...any
 // Expected adds the problem that n was found in place of what was expected. It adds none for a
 // broken node, which has been reported. The hint may be empty. It returns false, as Addf does.
 func (r *report) Expected(n *node, key, expected, hint string) (ok bool) {
-	return n.Kind != brokenNode && r.Addf(n.At, key, "found %s, expected %s", n.Describe(), hinted(expected, hint))
+	found := n.Describe()
+	if key == "" && n.Kind == scalarNode {
+		found = "text" // whole, which may be examples that were given in place of a configuration
+	}
+	return n.Kind != brokenNode && r.Addf(n.At, key, "found %s, expected %s", found, hinted(expected, hint))
 }
 
 // Err returns the problems in reading order as [Problems], or nil when there are none.
