@@ -50,7 +50,7 @@ func printTradeoff(w io.Writer, t *account.Tradeoff) {
 	shell.PrintRows(w, []string{"δ", "ε"}, t.Epsilons, func(p accountant.ProfilePoint) []string {
 		return []string{fmt.Sprintf("%.0e", p.Delta), shell.Epsilon(p.Epsilon)}
 	})
-	shell.Prosef(w, "\nWas the record among the data? How well the best test can tell:\n")
+	shell.Prosef(w, "\nWhich of two such datasets was it? How well the best test can tell:\n")
 	table := [][]string{{"false alarms %", "notices at most %", "misses at least %"}}
 	for _, e := range t.Curve {
 		if slices.Contains(shownErrors, e.FalsePositive) {
@@ -59,7 +59,7 @@ func printTradeoff(w io.Writer, t *account.Tradeoff) {
 	}
 	shell.PrintTable(w, table)
 	shell.Prosef(w, "\nWhere both are equally likely, a guess is right in at most %s %% of cases.", accountant.RoundUp(100*t.BestGuess, 2))
-	shell.Prosef(w, "Somebody's belief that it was, before and after. Each bound fails with a probability of at most %.3g (10·δ):\n", t.Except)
+	shell.Prosef(w, "Somebody's belief that it was the one, before and after. Each bound fails with a probability of at most %.3g (10·δ):\n", t.Except)
 	shell.PrintRows(w, []string{"before %", "at least %", "at most %"}, t.Beliefs, func(b accountant.Belief) []string {
 		return []string{fmt.Sprintf("%g", 100*b.Prior), shell.SignificantDown(100*b.Low, 4), belief(b.High)}
 	})
