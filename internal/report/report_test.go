@@ -70,6 +70,10 @@ func TestReportOfARun(t *testing.T) {
 	if again := htmlOf(t, &Report{Runs: []*Run{run}}); page != again {
 		t.Error("two reports of one run differ")
 	}
+	tiny.Write(t, filepath.Join(run.Dir, "..", folder.Sweep), `{"draw":{"from":"trials geometric with mean 2"}}`)
+	if page := htmlOf(t, &Report{Runs: []*Run{run}}); !strings.Contains(page, `<p class="lead">Not to be published`) {
+		t.Error("the report of a trial among a drawn number is not marked")
+	}
 }
 
 var attribute = regexp.MustCompile(`\s(?:src|href|action|data|poster|srcset|xlink:href)="([^"]*)"`)

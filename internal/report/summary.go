@@ -11,6 +11,7 @@ import (
 	"dpsgd/accountant"
 	"dpsgd/data"
 	"dpsgd/internal/books"
+	"dpsgd/internal/folder"
 	"dpsgd/internal/score"
 	"dpsgd/internal/setup"
 	"dpsgd/internal/stats"
@@ -40,6 +41,9 @@ func lead(r *Run) string {
 	about := ""
 	if unit := setup.UnitOf(r.Config); unit != "" {
 		about = " for " + unit
+	}
+	if folder.OfHiddenNumber(r.Dir) {
+		name = "Not to be published: ε is of one trial among a drawn number, and " + folder.Selected + " has that of the best. " + name
 	}
 	return fmt.Sprintf("%s %s at ε = %s, δ = %g%s, after %s releases.", name, accuracy, epsilon(r.Spent.Epsilon), r.Spent.Delta, about, count(r.Releases))
 }
