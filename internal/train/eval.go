@@ -36,12 +36,14 @@ func Evaluate(dir string, o Options) (score.Score, error) {
 func Examine(dir string, o Options) (e score.Examination, err error) {
 	err = test(dir, o, func(t *tested) error {
 		if e, err = t.examine(); err != nil || !t.source.Shape.IsPicture() {
-			e.Text = t.text
+			if texts, ok := t.tests.(*data.Texts); ok {
+				e.Text = func(i int) string { return texts.Text(t.rest[i]) }
+			}
 			return err
 		}
 		pictures, err := t.source.TestPictures()
 		if err == nil && pictures != nil {
-			e.Pictures, _ = beyondPool(t.config, pictures).(data.Pictures)
+			e.Pictures, _ = data.Select(t.rest, pictures).(data.Pictures)
 		}
 		return err
 	})
@@ -55,8 +57,9 @@ type tested struct {
 	source    *setup.Source
 	spent     account.Spent
 	warning   string
-	seen      data.Split         // as the network sees them, less the run's mean of features
-	text      func(i int) string // test example i, where it is a text; nil otherwise
+	seen      data.Split // as the network sees them, less the run's mean of features
+	tests     data.Set   // all test examples
+	rest      []int      // the places of those that measure the model: of a student only those outside the pool
 	evaluator *gradients.Evaluator
 }
 
@@ -110,25 +113,14 @@ func test(dir string, o Options, do func(*tested) error) error {
 		}
 	}
 	t.seen = *seen
-	if texts, ok := seen.Test.(*data.Texts); ok {
-		_, rest := setup.Pool(c, texts.Len())
-		t.text = func(i int) string { return texts.Text(rest[i]) }
+	t.tests = seen.Test
+	if _, t.rest = setup.Pool(c, t.tests.Len()); c.Pate.Any() {
+		t.seen.Test = data.Select(t.rest, t.tests)
 	}
-	t.seen.Test = beyondPool(c, seen.Test)
 	if t.evaluator, err = gradients.NewEvaluator(m, t.seen.Test, t.normalisation(), pool); err != nil {
 		return err
 	}
 	return do(t)
-}
-
-// beyondPool returns the test examples that measure the model: all, but for a student of teachers
-// only those outside the public pool.
-func beyondPool(c *configs.Config, test data.Set) data.Set {
-	if !c.Pate.Any() {
-		return test
-	}
-	_, rest := setup.Pool(c, test.Len())
-	return data.Select(rest, test)
 }
 
 func (t *tested) normalisation() data.Normalisation {

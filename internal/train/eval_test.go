@@ -52,7 +52,7 @@ func TestExamineAgreesWithTheScore(t *testing.T) {
 		t.Errorf("found the score %+v, expected %+v", e.Score, s)
 	}
 	test := o.Given.Test.(*data.Images)
-	if e.Pictures != test || len(e.Predictions) != test.Len() {
+	if e.Pictures.Len() != test.Len() || len(e.Predictions) != test.Len() {
 		t.Fatalf("found %d predictions, expected one for each of the %d test pictures", len(e.Predictions), test.Len())
 	}
 	counts, right := [3][3]int{}, 0
