@@ -35,7 +35,7 @@ func PlainEpsilon(l *Ledger, delta float64) (float64, error) {
 			}
 			divergence += float64(entry.Count) * d
 		}
-		order, logDelta := float64(n), math.Log(delta)
+		order, logDelta := float64(n), logOf(delta)
 		rounding := ulps * (divergence*float64(len(l.Entries())+1) + order - logDelta)
 		best = min(best, divergence+math.Log1p(-1/order)-(logDelta+math.Log(order))/(order-1)+rounding)
 	}
@@ -87,6 +87,12 @@ func plainDivergence(e Event, n int) (float64, error) {
 // factorial of package math is off by less than two units in the last place, a sum or product by
 // half of one, with fewer than sixteen in a row. Every bound below is rounded up by that.
 const ulps = 0x1p-49
+
+// logOf returns log x of an x below 1. [math.Log] may be wrong below 2^-1022.
+func logOf(x float64) float64 {
+	fraction, exponent := math.Frexp(x)
+	return math.Log(fraction) + float64(exponent)*math.Ln2
+}
 
 // logExpm1 returns log(e^y - 1) for y above 0. Nothing is lost where y is small or e^y overflows.
 func logExpm1(y float64) float64 {

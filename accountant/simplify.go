@@ -134,13 +134,21 @@ func sampledEvent(e Event) (Event, error) {
 
 // joinGaussians returns one Gaussian release that says as much as the entries, all releases in e.
 func joinGaussians(e Event, entries []Entry) (Event, error) {
-	least := math.Inf(1)
 	for _, entry := range entries {
-		g, ok := entry.Event.(Gaussian)
-		if !ok {
+		if _, ok := entry.Event.(Gaussian); !ok {
 			return nil, fmt.Errorf("%w: several releases of one sample, want Gaussian ones: %v", ErrUnsupported, e)
 		}
-		least = min(least, g.NoiseMultiplier)
+	}
+	sigma := JoinedNoise(entries)
+	return nonPrivateIf(!(sigma > 0), Gaussian{sigma})
+}
+
+// JoinedNoise returns the noise multiplier of one Gaussian release that says as much as the entries,
+// Gaussian releases, together: (Σ count/σ²)^(-1/2), rounded down. It is 0 if that underflows.
+func JoinedNoise(entries []Entry) float64 {
+	least := math.Inf(1)
+	for _, entry := range entries {
+		least = min(least, entry.Event.(Gaussian).NoiseMultiplier)
 	}
 	precision := 0.0 // in units of the least noise, far from either end of float64
 	for _, entry := range entries {
@@ -149,8 +157,7 @@ func joinGaussians(e Event, entries []Entry) (Event, error) {
 	}
 	// Rounded down, so that the noise is not overstated.
 	slop := float64(len(entries)+8) * 0x1p-52
-	sigma := math.Nextafter(least/math.Sqrt(precision)*(1-slop), 0)
-	return nonPrivateIf(!(sigma > 0), Gaussian{sigma})
+	return math.Nextafter(least/math.Sqrt(precision)*(1-slop), 0)
 }
 
 func product(a, b int) (int, error) {

@@ -191,3 +191,21 @@ func TestSimplifyRefuses(t *testing.T) {
 		}
 	}
 }
+
+func TestJoinedNoiseIsRoundedDown(t *testing.T) {
+	entries := []accountant.Entry{{Event: accountant.Gaussian{NoiseMultiplier: 1e162}, Count: 1}}
+	for i := range 10_000 { // each of them is lost in rounding
+		entries = append(entries, accountant.Entry{Event: accountant.Gaussian{NoiseMultiplier: 1e170 + float64(i)*1e155}, Count: 1})
+	}
+	precision := new(big.Float).SetPrec(200)
+	for _, entry := range entries {
+		one := new(big.Float).SetPrec(200).SetFloat64(entry.Event.(accountant.Gaussian).NoiseMultiplier)
+		precision.Add(precision, one.Quo(big.NewFloat(1), one.Mul(one, one)))
+	}
+	sigma := accountant.JoinedNoise(entries)
+	product := new(big.Float).SetPrec(200).SetFloat64(sigma) // σ²·Σ 1/σᵢ²
+	product.Mul(product, product).Mul(product, precision)
+	if share, _ := product.Float64(); product.Cmp(big.NewFloat(1)) > 0 || share < 1-1e-11 {
+		t.Errorf("noise %v, whose square times the precision is %v, expected 1 or a little less", sigma, product)
+	}
+}

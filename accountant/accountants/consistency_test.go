@@ -130,6 +130,22 @@ func TestExtremes(t *testing.T) {
 	}
 }
 
+// The least δ is answered too: math.Log is wrong there. The ε is that of the Gaussian profile, by
+// mpmath 1.3 with 50 digits.
+func TestLeastDelta(t *testing.T) {
+	const least, want = math.SmallestNonzeroFloat64, 38.871832832494309
+	l := accounttest.Ledger(t, accountant.Entry{Event: accountant.Gaussian{NoiseMultiplier: 1}, Count: 1})
+	epsilons := map[string]float64{"plain": tiny.Must(accountant.PlainEpsilon(l, least))(t)}
+	for _, name := range Names() {
+		epsilons[name] = accounttest.Epsilon(t, newAccountant(t, name), l, least)
+	}
+	for name, epsilon := range epsilons {
+		if epsilon < want {
+			t.Errorf("%s: ε = %v, want at least %v", name, epsilon, want)
+		}
+	}
+}
+
 // A replaced record is one that goes and one that comes, whoever is asked.
 func TestReplacedRecordsCostTwice(t *testing.T) {
 	for _, name := range Names() {

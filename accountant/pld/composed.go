@@ -173,7 +173,7 @@ func (c *composed) beyondWindow(delta float64, which side) float64 {
 	if c.theta == 0 || delta <= c.infinite {
 		return math.Inf(1)
 	}
-	log := math.Log(c.most) + math.Log1p(c.componentwise) - math.Log(delta-c.infinite)
+	log := math.Log(c.most) + math.Log1p(c.componentwise) - numeric.Log(delta-c.infinite)
 	if epsilon := (c.logMass + log) / c.theta; !math.IsNaN(epsilon) {
 		return max(top, epsilon)
 	}

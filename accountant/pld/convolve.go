@@ -192,7 +192,7 @@ func tails(p pair.Pair, losses []float64) []tail {
 	ts := make([]tail, len(losses))
 	for i, l := range losses {
 		for _, end := range [2]float64{least, greatest} {
-			if !math.IsInf(end, 0) && math.Abs(l-end) <= 4*unit*(1+8*math.Abs(end)) {
+			if !math.IsInf(end, 0) && math.Abs(l-end) <= 32*unit*math.Abs(end) {
 				l = end
 			}
 		}

@@ -29,13 +29,13 @@ func dominatingPairs(l *accountant.Ledger, r accountant.Relation) (pairs, error)
 	}
 	out := pairs{infinite: simple.NonPrivate}
 	symmetric := true
-	precision := 0.0 // Σ 1/σ² of the Gaussian releases
+	var gaussians []accountant.Entry // in units of the sensitivity
 	for _, entry := range simple.Entries {
 		if g, ok := entry.Event.(accountant.PoissonSampledGroup); ok && g.GroupSize > mostGroup {
 			return pairs{}, fmt.Errorf("%w: found a group of %d records in Poisson samples, expected at most %d", accountant.ErrUnsupported, g.GroupSize, mostGroup)
 		}
 		if sigma, ok := gaussianNoise(entry.Event, r); ok {
-			precision += float64(entry.Count) / sigma / sigma
+			gaussians = append(gaussians, accountant.Entry{Event: accountant.Gaussian{NoiseMultiplier: sigma}, Count: entry.Count})
 			continue
 		}
 		removed, added := dominating(entry.Event, r)
@@ -49,8 +49,8 @@ func dominatingPairs(l *accountant.Ledger, r accountant.Relation) (pairs, error)
 		out.removed = append(out.removed, pair.Part{Pair: removed, Count: entry.Count})
 		out.added = append(out.added, pair.Part{Pair: added, Count: entry.Count})
 	}
-	if precision > 0 {
-		sigma := 1 / math.Sqrt(precision) * (1 - 1e-15) // rounded down: not more noise than there is
+	if len(gaussians) > 0 {
+		sigma := accountant.JoinedNoise(gaussians)
 		gaussian := pair.Part{Pair: pair.Gaussian(sigma), Count: 1}
 		out.infinite = out.infinite || !(sigma > 0)
 		out.removed, out.added = append(out.removed, gaussian), append(out.added, gaussian)

@@ -364,6 +364,10 @@ func TestNotANumber(t *testing.T) {
 	if lo, hi := c.epsilon(0.1, 0, lower), c.epsilon(0.1, 0, upper); lo != 0 || !math.IsInf(hi, 1) {
 		t.Errorf("ε in [%v, %v], want [0, +Inf]", lo, hi)
 	}
+	far := []pair.Part{{Pair: pair.Gaussian(0.001), Count: 6}}
+	if got, err := gridDelta(far, 1e7); err != nil || !(got.Upper < 1e-300) {
+		t.Errorf("an ε far beyond all losses: δ in %v, %v, want about 0", got, err)
+	}
 }
 
 func TestFFTSize(t *testing.T) {

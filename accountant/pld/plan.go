@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"dpsgd/accountant"
+	"dpsgd/accountant/internal/numeric"
 	"dpsgd/accountant/internal/pair"
 )
 
@@ -46,7 +47,7 @@ const tolerance = 1e-5
 func (s *sketch) planEpsilon(delta float64) *plan {
 	theta := firstAbove(func(theta float64) bool {
 		_, logDelta := s.saddlePoint(theta)
-		return logDelta <= math.Log(delta)
+		return logDelta <= numeric.Log(delta)
 	})
 	epsilon, _ := s.saddlePoint(theta)
 	deviation := s.deviation(theta)

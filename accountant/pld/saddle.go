@@ -90,22 +90,21 @@ func bracketAndHalve(f func(float64) float64) (float64, error) {
 
 // chernoffDelta returns an upper bound of δ(ε) of one direction, not a tight one: the chance of an
 // infinite loss plus κ(c) e^(K(c)-cε) at the saddle point c, with K the cumulant and κ as in
-// logKappa. It is 1 where nothing is known.
+// logKappa, or δ(0) where that is less or c is not known.
 func chernoffDelta(parts []pair.Part, epsilon float64) (float64, error) {
 	p, err := newProblem(parts)
 	if err != nil {
 		return 0, err
 	}
-	c, err := p.saddleAtEpsilon(epsilon)
-	if err != nil {
-		return 1, nil
+	bound := min(p.totalVariation(), 1)
+	if c, err := p.saddleAtEpsilon(epsilon); err == nil {
+		k, _, _ := p.cumulant(c)
+		at := p.infinite*(1+pair.RoundingOfInfinite) + math.Exp(roundedUp(k)-c*epsilon+logKappa(c))
+		if at < bound { // not NaN
+			bound = at
+		}
 	}
-	k, _, _ := p.cumulant(c)
-	bound := min(math.Exp(roundedUp(k)-c*epsilon+logKappa(c)), p.totalVariation(), 1)
-	if math.IsNaN(bound) {
-		return 1, nil
-	}
-	return min(p.infinite*(1+pair.RoundingOfInfinite)+bound, 1), nil
+	return bound, nil
 }
 
 // chernoffEpsilon returns an upper bound of ε at δ, not a tight one: the least of (K(c) + log κ(c)

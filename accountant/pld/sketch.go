@@ -44,7 +44,7 @@ func newSketchAt(parts []pair.Part, epsilon float64) *sketch {
 	s := newSketch(parts, 0)
 	for last := math.Inf(1); ; {
 		estimate := s.deltaAt(epsilon)
-		if estimate > last/2 {
+		if !(estimate <= last/2) { // also if it is NaN: nothing is left of a loss
 			return s
 		}
 		s = newSketch(parts, estimate)
@@ -158,7 +158,9 @@ func (c coarse) cumulant(theta float64) (k, mean, variance float64) {
 	var sum, first float64
 	weights := make([]float64, len(c.loss))
 	for i, l := range c.loss {
-		weights[i] = c.mass[i] * math.Exp(theta*l-most)
+		if c.mass[i] > 0 { // the exponential of others may be infinite
+			weights[i] = c.mass[i] * math.Exp(theta*l-most)
+		}
 		sum += weights[i]
 		first += weights[i] * l
 	}

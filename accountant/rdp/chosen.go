@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"dpsgd/accountant"
+	"dpsgd/accountant/internal/numeric"
 )
 
 // Chosen bounds what releases cost that may each be chosen by what the earlier ones showed: its
@@ -137,7 +138,7 @@ func withoutDeltas(released *accountant.Releases, r accountant.Relation) (epsilo
 func (c *Chosen) mixed(sums []float64, delta float64) float64 {
 	high := math.Inf(1) // where F is at least 1
 	for i, alpha := range c.rdp.orders {
-		high = math.Min(high, sums[i]-math.Log(delta*c.weights[i])/(alpha-1))
+		high = math.Min(high, sums[i]-numeric.Log(delta*c.weights[i])/(alpha-1))
 	}
 	if math.IsInf(high, 1) || math.IsNaN(high) {
 		return math.Inf(1)

@@ -120,7 +120,7 @@ func zcdpCost(rho float64) cost {
 			return guarantee{Epsilon: math.Inf(1)}
 		}
 		share = min(share, 1)
-		return guarantee{numeric.Up(rho+2*math.Sqrt(rho*-math.Log(share)), 64), share}
+		return guarantee{numeric.Up(rho+2*math.Sqrt(rho*-numeric.Log(share)), 64), share}
 	}}
 }
 

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"dpsgd/accountant"
+	"dpsgd/accountant/internal/numeric"
 )
 
 // gaussianSlack bounds the relative error of a δ that is computed here: 16 ulp, about
@@ -107,7 +108,7 @@ func GaussianNoiseMultiplier(epsilon, delta float64) (float64, error) {
 // normalTailUpper returns an x ≥ 0 with Φ(-x) ≤ delta, from Φ(-x) ≤ exp(-x²/2)/2.
 // As δ(ε) < Φ(-x) for x = εσ - 1/(2σ), it bounds the ε of delta.
 func normalTailUpper(delta float64) float64 {
-	return math.Sqrt(max(0, -2*(math.Log(delta)+math.Ln2))) * (1 + 8*ulp)
+	return math.Sqrt(max(0, -2*(numeric.Log(delta)+math.Ln2))) * (1 + 8*ulp)
 }
 
 // gaussianProfile is δ(ε) of one Gaussian release, in the variables
@@ -170,7 +171,7 @@ func (p gaussianProfile) logExcess(target float64) float64 {
 	if delta := p.delta(); delta > normal && target > normal {
 		return logRatio(delta*(1+gaussianSlack), target)
 	}
-	return p.logUpper() - (math.Log(target) - 1000*ulp) // an ulp of log δ is up to 512 ulp of 1
+	return p.logUpper() - (numeric.Log(target) - 1000*ulp) // an ulp of log δ is up to 512 ulp of 1
 }
 
 // scaled returns φ(x)/δ.

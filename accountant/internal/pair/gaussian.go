@@ -119,7 +119,7 @@ func (m Mixtures) Support() (least, greatest float64) {
 	byMean := func(a, b Component) int { return cmp.Compare(a.Mean, b.Mean) }
 	limit := func(p, q Component) float64 {
 		if p.Mean == q.Mean {
-			return math.Log(p.Weight) - math.Log(q.Weight)
+			return logWeight(m.P, p) - logWeight(m.Q, q)
 		}
 		return math.Inf(1)
 	}
@@ -129,6 +129,21 @@ func (m Mixtures) Support() (least, greatest float64) {
 		least = math.Inf(-1)
 	}
 	return least, greatest
+}
+
+// logWeight returns the logarithm of the weight of c among cs: by the others where these are light,
+// for a weight next to 1 has lost its digits.
+func logWeight(cs []Component, c Component) float64 {
+	others := 0.0
+	for _, other := range cs {
+		if other != c {
+			others += other.Weight
+		}
+	}
+	if others < 0.5 {
+		return math.Log1p(-others)
+	}
+	return math.Log(c.Weight)
 }
 
 // Infinite returns 0: Gaussians have the same support.

@@ -258,3 +258,18 @@ func TestMixturesReversed(t *testing.T) {
 		}
 	}
 }
+
+// The greatest loss keeps its digits where a weight is next to 1, and the search for a loss next to
+// it ends.
+func TestGreatestLossOfRareSamples(t *testing.T) {
+	m := RemovedGroup(1e-12, 3, 1).Reversed()
+	_, greatest := m.Support()
+	if want := -3 * math.Log1p(-1e-12); !(math.Abs(greatest/want-1) < 4e-12) {
+		t.Errorf("the greatest loss is %v, want %v", greatest, want)
+	}
+	for part := 1e-3; part > 1e-15; part /= 2 {
+		if p, q := m.Above(greatest * (1 - part)); !(p >= 0 && p <= 1 && q >= 0 && q <= p) {
+			t.Errorf("above the greatest loss less %v of it are %v and %v", part, p, q)
+		}
+	}
+}
