@@ -137,6 +137,7 @@ var networks = []network{
 		Body:     model.Sequential{conv(4, 3, 2, 1), model.Tanh, conv(4, 3, 1, 1)},
 		Shortcut: model.Sequential{model.Conv2D{Out: 4, Kernel: model.Both(1), Stride: model.Both(2), NoBias: true}}},
 		model.GroupNorm{Groups: 2}, model.Flatten{}, model.Linear{Out: classes}}},
+	{name: "residual, flattened", layers: model.Sequential{conv(1, 3, 2, 1), model.Residual{Body: model.Sequential{model.Tanh, conv(1, 1, 1, 0)}}, model.Flatten{}, model.Linear{Out: classes}}},
 	{name: "residual in a residual", layers: model.Sequential{model.Flatten{}, model.Linear{Out: 5},
 		model.Residual{Body: model.Sequential{model.Tanh, model.Residual{Body: model.Sequential{model.Linear{Out: 5}, model.SiLU}}, model.Linear{Out: 5}}},
 		model.Linear{Out: classes}}},

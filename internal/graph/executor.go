@@ -143,10 +143,11 @@ func operationOf(n *gorgonia.Node) (Operation, error) {
 }
 
 // isSum reports whether a node is Gorgonia's element-wise sum of two float32 tensors of one shape.
+// The nodes that they name may have it under another shape.
 func isSum(n *gorgonia.Node) bool {
 	if n.Op() == nil || n.Op().String() != "+ false" || n.Dtype() != tensor.Float32 {
 		return false
 	}
-	in := inputsOf(n)
-	return len(in) == 2 && in[0].Shape().Eq(n.Shape()) && in[1].Shape().Eq(n.Shape())
+	in, size := inputsOf(n), n.Shape().TotalSize()
+	return len(in) == 2 && in[0].Shape().TotalSize() == size && in[1].Shape().TotalSize() == size
 }
