@@ -28,8 +28,6 @@ func (r Bias) Former(pool *kernel.Pool) Former {
 	return whole(pool, r.Channels, func(_ int, g, _, dz []float32) { kernel.SumRows(g, dz, r.Channels) })
 }
 
-func (r Bias) norm(pool *kernel.Pool) norm { return formedNorm(pool, r.Former(pool), 0, nil) }
-
 func (r Bias) weightedSum(pool *kernel.Pool, batch int) func(graph.Array, []graph.Array) {
 	if r.Positions == 1 {
 		return weightedRowSum(pool, batch, r.Channels)
@@ -84,8 +82,6 @@ func (r ScaleWeight) Cost() Cost {
 func (r ScaleWeight) Former(pool *kernel.Pool) Former {
 	return whole(pool, r.Channels, func(_ int, g, x, dz []float32) { kernel.SumRowProducts(g, x, dz, r.Channels) })
 }
-
-func (r ScaleWeight) norm(pool *kernel.Pool) norm { return formedNorm(pool, r.Former(pool), 0, nil) }
 
 func (r ScaleWeight) weightedSum(pool *kernel.Pool, batch int) func(graph.Array, []graph.Array) {
 	return sumOverExamples(pool, batch, r.Channels, func(sum []float32, i int, in []graph.Array) {

@@ -43,10 +43,8 @@ func (r ConvWeight) sumFormer(pool *kernel.Pool, images int) Former {
 	return whole(pool, r.Size(), func(worker int, g, x, dz []float32) { convolution.FilterGradients(worker, g, x, dz, images) })
 }
 
-func (r ConvWeight) norm(pool *kernel.Pool) norm {
-	if r.Groups > 1 {
-		return formedNorm(pool, r.Former(pool), 0, nil)
-	}
+// gram returns the norm of the gradient of a convolution of one group, by Gram matrices.
+func (r ConvWeight) gram(pool *kernel.Pool) norm {
 	convolution := kernel.NewConvolution(r.Conv, pool)
 	gradients := graph.NewScratch(pool, r.Size())
 	return func(worker, _ int, x, dz []float32) float64 {

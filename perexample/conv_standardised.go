@@ -37,10 +37,6 @@ func (r StandardisedConvWeight) sumFormer(pool *kernel.Pool, images int) Former 
 	})
 }
 
-func (r StandardisedConvWeight) norm(pool *kernel.Pool) norm {
-	return formedNorm(pool, r.Former(pool), 0, nil)
-}
-
 func (r StandardisedConvWeight) weightedSum(pool *kernel.Pool, batch int) func(graph.Array, []graph.Array) {
 	sum := r.ConvWeight.weightedSum(pool, batch)
 	return func(out graph.Array, in []graph.Array) {

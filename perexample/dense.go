@@ -40,10 +40,6 @@ func (r DenseWeight) Former(pool *kernel.Pool) Former {
 	})
 }
 
-func (r DenseWeight) norm(*kernel.Pool) norm {
-	return func(_, _ int, x, dz []float32) float64 { return kernel.SumSquares(x) * kernel.SumSquares(dz) }
-}
-
 func (r DenseWeight) weightedSum(pool *kernel.Pool, batch int) func(graph.Array, []graph.Array) {
 	scaled := make([]float32, batch*r.Out)
 	scaleRows := graph.Parallel(pool, batch, graph.Grain(r.Out), func(_, lo, hi int, _ graph.Array, in []graph.Array) {

@@ -50,22 +50,14 @@ func (r EmbeddingWeight) add(g []float32, weight float32, x, dz []float32) {
 	}
 }
 
-func (r EmbeddingWeight) norm(pool *kernel.Pool) norm { return r.ordered(pool, nil) }
-
 // ordered returns the norm, which sums the rows of dz of each token of an example, in the order of
-// their positions. It leaves what byToken returns in the example's place of orders, unless that is
-// nil.
+// their positions. It leaves what byToken returns in the example's place of orders.
 func (r EmbeddingWeight) ordered(pool *kernel.Pool, orders [][]uint64) norm {
 	sums := graph.NewScratch(pool, r.Width)
-	own := make([][]uint64, pool.Threads())
 	return func(worker, example int, x, dz []float32) (square float64) {
-		kept := &own[worker]
-		if orders != nil {
-			kept = &orders[example]
-		}
-		*kept = r.byToken(*kept, x)
+		orders[example] = r.byToken(orders[example], x)
 		sum := sums.For(worker)
-		for order := *kept; len(order) > 0; {
+		for order := orders[example]; len(order) > 0; {
 			same := sameToken(order)
 			clear(sum)
 			r.addRows(sum, order[:same], dz)

@@ -64,26 +64,32 @@ func NewBinding(b *graph.Builder, use Use, dz *gorgonia.Node, engine Engine) Bin
 		return p
 	}
 	batch, _ := rows(dz)
-	pool, size := b.Pool(), use.Rule.Size()
-	table, embedding := use.Rule.(EmbeddingWeight)
-	switch _, dense := use.Rule.(DenseWeight); {
-	case engine == Materialise:
+	pool, size, cost := b.Pool(), use.Rule.Size(), use.Rule.Cost()
+	p.work = cost.GhostNorm
+	if engine == Materialise {
 		b.Keeps(4 * batch * size)
 		p.stored = sync.OnceValue(func() []float32 { return make([]float32, batch*size) })
-		p.square, p.work = formedNorm(pool, use.Rule.Former(pool), size, p.stored), use.Rule.Cost().Form
-	case dense:
+		p.square, p.work = formedNorm(pool, use.Rule.Former(pool), size, p.stored), cost.Form
+		return p
+	}
+	switch rule := use.Rule.(type) {
+	case DenseWeight:
 		p.squaredX, p.squaredZ = make([]float64, batch), make([]float64, batch)
 		p.square = func(_, i int, x, dz []float32) float64 {
 			p.squaredX[i], p.squaredZ[i] = kernel.SumSquares(x), kernel.SumSquares(dz)
 			return p.squaredX[i] * p.squaredZ[i]
 		}
-		p.work = use.Rule.Cost().GhostNorm
-	case embedding:
-		b.Keeps(8 * batch * table.Positions)
+	case EmbeddingWeight:
+		b.Keeps(8 * batch * rule.Positions)
 		p.orders = make([][]uint64, batch)
-		p.square, p.work = table.ordered(pool, p.orders), table.Cost().GhostNorm
-	default:
-		p.square, p.work = use.Rule.norm(pool), use.Rule.Cost().GhostNorm
+		p.square = rule.ordered(pool, p.orders)
+	case ConvWeight:
+		if rule.Groups <= 1 {
+			p.square = rule.gram(pool)
+		}
+	}
+	if p.square == nil { // no norm without the gradient
+		p.square = formedNorm(pool, use.Rule.Former(pool), 0, nil)
 	}
 	return p
 }

@@ -25,8 +25,6 @@ type Rule interface {
 	Cost() Cost
 	// Former returns the function that forms the gradient of one example.
 	Former(pool *kernel.Pool) Former
-	// norm returns the function that computes the squared L2 norm of the gradient of one example.
-	norm(pool *kernel.Pool) norm
 	// weightedSum returns the Run of [WeightedSum] for inputs x, dz and w.
 	weightedSum(pool *kernel.Pool, batch int) func(out graph.Array, in []graph.Array)
 	// name returns what the parameter is, for errors and for the names of operations.

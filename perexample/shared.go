@@ -56,8 +56,6 @@ func (r Shared) Former(pool *kernel.Pool) Former {
 	})
 }
 
-func (r Shared) norm(pool *kernel.Pool) norm { return formedNorm(pool, r.Former(pool), 0, nil) }
-
 // weightedSum adds up whole examples, one after the other: a partial sum would be a parameter.
 func (r Shared) weightedSum(pool *kernel.Pool, batch int) func(graph.Array, []graph.Array) {
 	g, form := make([]float32, r.Size()), r.Former(pool)
@@ -182,7 +180,6 @@ func (r SummedViews) Cost() Cost {
 
 func (r SummedViews) name() string                    { return "views" }
 func (r SummedViews) Former(pool *kernel.Pool) Former { return r.Rule.sumFormer(pool, r.Views) }
-func (r SummedViews) norm(pool *kernel.Pool) norm     { return formedNorm(pool, r.Former(pool), 0, nil) }
 
 // weightedSum sums over all rows; each has the weight of its example.
 func (r SummedViews) weightedSum(pool *kernel.Pool, batch int) func(graph.Array, []graph.Array) {

@@ -54,7 +54,7 @@ func connectDots(p pair.Pair, nodes []int, interval float64) law {
 		a, width := losses[i], losses[i+1]-losses[i]
 		mass, other := between(t[i], t[i+1])
 		right := mass
-		if a < 690 { // e^a is finite
+		if a < 690 && other >= pair.LeastNormal { // e^a is finite
 			right = (mass - other*math.Exp(a)) / -math.Expm1(-width)
 		}
 		right = min(max(right, 0), mass)
@@ -132,7 +132,12 @@ func atoms(p pair.Pair, losses []float64) (as []atom, infinite float64) {
 	last := len(losses) - 1
 	for i := last - 1; i >= 0; i-- {
 		if mass, other := between(t[i], t[i+1]); mass > 0 {
-			as = append(as, atom{mass, other, min(max(math.Log(mass/other), losses[i]), losses[i+1])})
+			loss := min(max(math.Log(mass/other), losses[i]), losses[i+1])
+			if other < pair.LeastNormal {
+				loss = losses[i]
+				other = mass * math.Exp(-loss)
+			}
+			as = append(as, atom{mass, other, loss})
 		}
 	}
 	return as, p.Infinite()

@@ -51,11 +51,10 @@ func (f *fixedSize) cumulant(order float64) float64 {
 	if n < 2 {
 		return 0
 	}
-	logFactorial := logFactorials(n)
 	logGamma := math.Log(f.gamma)
 	var sum numeric.LogSum
 	for j := 2; j <= n; j++ {
-		logChoose := logFactorial[n] - logFactorial[j] - logFactorial[n-j]
+		logChoose := logFactorial(order) - logFactorial(float64(j)) - logFactorial(float64(n-j))
 		sum.Add(logChoose + float64(j)*logGamma + f.logCoefficient(j))
 	}
 	return numeric.Log1pExp(sum.Log())
@@ -98,12 +97,4 @@ func logAbsExpm1(u float64) float64 {
 		return numeric.LogExpm1(u)
 	}
 	return math.Log(-math.Expm1(u))
-}
-
-func logFactorials(n int) []float64 {
-	table := make([]float64, n+1)
-	for k := range table {
-		table[k], _ = math.Lgamma(float64(k) + 1)
-	}
-	return table
 }

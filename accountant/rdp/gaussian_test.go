@@ -59,12 +59,11 @@ func hasBinomial(sigma, alpha float64) bool { return alpha <= 128 || sigma < 5 }
 // expm1. The terms of k = 0 and 1 are then 0, and all others positive.
 func logExcessBinomial(q, sigma, alpha float64) float64 {
 	n := int(alpha)
-	logFactorial := logFactorials(n)
 	logQ, logNotQ := math.Log(q), math.Log1p(-q)
 	var sum numeric.LogSum
 	for k := n; k >= 2; k-- {
 		exponent := float64(k) * float64(k-1) / sigma / (2 * sigma)
-		logWeight := logFactorial[n] - logFactorial[k] - logFactorial[n-k] +
+		logWeight := logFactorial(alpha) - logFactorial(float64(k)) - logFactorial(float64(n-k)) +
 			float64(k)*logQ + float64(n-k)*logNotQ
 		sum.Add(logWeight + numeric.LogExpm1(exponent))
 	}

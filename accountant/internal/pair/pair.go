@@ -76,6 +76,10 @@ func WithoutInfinite(parts []Part, delta float64) (left, least float64) {
 // rounding of its argument.
 const roundingOfTails = 1e-12
 
+// LeastNormal is the least tail with a small relative error. Smaller ones have lost digits, and may
+// be 0 where the truth is not.
+const LeastNormal = 0x1p-1022
+
 // Delta returns bounds of δ(ε) = P[L > ε] - e^ε Q[L > ε] of one release, ε ≥ 0. The upper one
 // is above 0 where the truth is, also when no float64 can hold it, and at most 1.
 func Delta(p Pair, epsilon float64) (lower, upper float64) {
@@ -91,13 +95,17 @@ func Delta(p Pair, epsilon float64) (lower, upper float64) {
 func deltaOf(p Pair, epsilon, relative float64) (lower, upper float64) {
 	above, other := p.Above(epsilon)
 	infinite := p.Infinite()
-	moved := 0.0
-	if other > 0 {
-		moved = math.Exp(math.Log(other) + epsilon)
+	least, most := 0.0, above // of e^ε Q[L > ε]
+	if other >= LeastNormal {
+		least = math.Exp(math.Log(other) + epsilon)
+		most = least
 	}
-	delta, rounding := above-moved, relative*(above+moved*(1+epsilon))
-	lower = max(infinite, delta-rounding)
-	upper = min(max(infinite, delta+rounding), above*(1+relative), 1)
+	rounding := relative * (above + most*(1+epsilon))
+	if 0 < above && above < LeastNormal {
+		rounding += 16 * math.SmallestNonzeroFloat64
+	}
+	lower = max(infinite, above-most-rounding)
+	upper = min(max(infinite, above-least+rounding), above+rounding, 1)
 	if upper == 0 {
 		if _, greatest := p.Support(); greatest > epsilon {
 			upper = math.SmallestNonzeroFloat64
