@@ -52,10 +52,17 @@ func TestCyclicRunCostsItsWorstBlock(t *testing.T) {
 	}
 }
 
-// A run of turns does not go on with its examples in another order, or without knowing theirs.
+// A run of turns does not go on with its examples in another order, or without knowing theirs; nor do
+// rounds of clients.
 func TestCyclicRunKeepsTheOrder(t *testing.T) {
+	keepsTheOrder(t, cyclicBudget)
+	keepsTheOrder(t, []string{"federated.clients=60", "training.batch_size=20", "privacy.delta=1e-3"})
+}
+
+func keepsTheOrder(t *testing.T, overrides []string) {
+	t.Helper()
 	o := options(t)
-	stopped := interruptAfter(t, create(t, tiny.Parse(t, cyclicBudget...), o), 5)
+	stopped := interruptAfter(t, create(t, tiny.Parse(t, overrides...), o), 5)
 	set := o.Given.Train.(*data.Images)
 	labels, pixels := make([]uint8, set.Len()), []uint8(nil)
 	for i := range labels {

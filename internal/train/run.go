@@ -268,9 +268,13 @@ func takeNumber(slots map[string][]float32, name string) (float64, error) {
 }
 
 // keepOrder refuses to go on with records in another order than at the first release where samples go
-// by their places: one in another block could be in more samples than the account has.
+// by their places: one in another block could be in more samples than the account has. Nor do rounds
+// go on with other clients: the examples of one could be with several then.
 func (r *Run) keepOrder() error {
-	if _, byPlace := r.plan.Sampler.(release.Separated); !byPlace {
+	key := "training.sampling " + r.Config.Training.Sampling.Name()
+	if r.Config.Federated.Any() {
+		key = "federated.clients"
+	} else if _, byPlace := r.plan.Sampler.(release.Separated); !byPlace {
 		return nil
 	}
 	now, err := data.ContentOf(r.Examples.Train)
@@ -289,8 +293,7 @@ func (r *Run) keepOrder() error {
 		err = fmt.Errorf("%s: found other training examples, or another order of them, than at the first release", path)
 	}
 	if err != nil {
-		return fmt.Errorf("%w: %w; expected those of the first release in their order, because training.sampling %s goes by their places",
-			books.ErrOtherPlan, err, r.Config.Training.Sampling.Name())
+		return fmt.Errorf("%w: %w; expected those of the first release in their order, because %s goes by their places", books.ErrOtherPlan, err, key)
 	}
 	return nil
 }
