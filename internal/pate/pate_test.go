@@ -613,7 +613,7 @@ func TestFeaturesAreCentred(t *testing.T) {
 	o := options(t)
 	o.Given = tiny.Large(t)
 	r := create(t, config(t, "features.name=scattering", "model.layers=[flatten, {linear: {out_features: classes, bias: false}}]"), o)
-	pool, _ := setup.Pool(r.Config, r.Plan.Pool+r.rest.Len())
+	pool, _, _ := setup.Pool(r.Config, "", r.Plan.Pool+r.rest.Len())
 	left, size := meanOf(r.Examples.Test.(*data.Features), pool), float64(len(r.mean))
 	if found, was := math.Sqrt(kernel.SumSquares(left)/size), math.Sqrt(kernel.SumSquares(r.mean)/size); !(found < 0.1*was) {
 		t.Errorf("the features of the pool have a mean of %v, which was %v; expected that it is subtracted", found, was)

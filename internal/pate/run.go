@@ -53,6 +53,7 @@ type Run struct {
 
 	options    Options
 	pool, rest data.Set  // of the test examples
+	drawn      bool      // whether the seed drew the pool
 	mean       []float32 // of the pool, subtracted from features; nil without features
 	graph      *graph    // of the pool
 	parts      [][]int   // of the training examples, one for each teacher
@@ -105,7 +106,8 @@ func (r *Run) see() error {
 	if r.dealt, err = data.ContentOf(seen.Train); err != nil {
 		return err
 	}
-	pool, rest := setup.Pool(r.Config, seen.Test.Len())
+	pool, rest, drawn := setup.Pool(r.Config, r.Dir, seen.Test.Len())
+	r.drawn = drawn
 	if rows, ok := seen.Test.(*data.Features); ok && r.Config.Features.Any() {
 		r.mean = meanOf(rows, pool)
 		if err := setup.Centre(seen, r.mean, r.Pool); err != nil {
@@ -135,8 +137,8 @@ func meanOf(rows *data.Features, indices []int) []float32 {
 // Identity implements [run.Job]: by the configuration and the outline of the data.
 func (r *Run) Identity() string {
 	identity := fmt.Sprintf("%s\n%s", r.Config.Identity(), r.Source.Identity())
-	if r.Config.Data.Own() != "" {
-		identity += "\ndrawn_pool" // earlier versions took the first examples
+	if r.drawn {
+		identity += "\n" + setup.DrawnPool
 	}
 	return identity
 }

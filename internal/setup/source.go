@@ -1,7 +1,9 @@
 package setup
 
 import (
+	"bytes"
 	"fmt"
+	"path/filepath"
 
 	"dpsgd/configs"
 	"dpsgd/data"
@@ -106,21 +108,29 @@ func (s *Source) TestPictures() (data.Pictures, error) {
 	return pictures, nil
 }
 
+// DrawnPool is a line of the plan of a run whose pool was drawn.
+const DrawnPool = "drawn_pool"
+
 // Pool returns which of n test examples teachers are asked about, and which measure the model: all, if
 // there are no teachers. Own data may be sorted by class, so there the public seed draws the pool;
-// sets with a name begin with it.
-func Pool(c *configs.Config, n int) (pool, rest []int) {
+// sets with a name begin with it, and so do all in the folder dir of a run of an earlier version. dir
+// of a new run is "".
+func Pool(c *configs.Config, dir string, n int) (pool, rest []int, drawn bool) {
 	order := make([]int, n)
 	for i := range order {
 		order[i] = i
 	}
 	if !c.Pate.Any() {
-		return nil, order
+		return nil, order, false
 	}
-	if c.Data.Own() != "" {
+	if drawn = c.Data.Own() != ""; drawn && dir != "" {
+		plan, _ := folder.Content(filepath.Join(dir, folder.Plan)) // no plan has no such line
+		drawn = bytes.Contains(plan, []byte("\n"+DrawnPool))
+	}
+	if drawn {
 		random.Seeded(c.Training.Seed).Reorder(order)
 	}
-	return order[:c.Pate.Pool], order[c.Pate.Pool:]
+	return order[:c.Pate.Pool], order[c.Pate.Pool:], drawn
 }
 
 // Centre subtracts the mean from all rows of both sets, in their place.

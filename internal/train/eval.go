@@ -114,7 +114,7 @@ func test(dir string, o Options, do func(*tested) error) error {
 	}
 	t.seen = *seen
 	t.tests = seen.Test
-	if _, t.rest = setup.Pool(c, t.tests.Len()); c.Pate.Any() {
+	if _, t.rest, _ = setup.Pool(c, dir, t.tests.Len()); c.Pate.Any() {
 		t.seen.Test = data.Select(t.rest, t.tests)
 	}
 	if t.evaluator, err = gradients.NewEvaluator(m, t.seen.Test, t.normalisation(), pool); err != nil {
