@@ -110,7 +110,7 @@ func (m *Model) named(names []string) ([]bool, error) {
 		}
 		if !found {
 			return nil, fmt.Errorf("model: found no layer with parameters and no parameter called %q, expected a name such as %q or %q",
-				name, layerOf(m.parameters[0].Name), m.parameters[0].Name)
+				name, LayerOf(m.parameters[0].Name), m.parameters[0].Name)
 		}
 	}
 	return chosen, nil
@@ -120,12 +120,12 @@ func (m *Model) named(names []string) ([]bool, error) {
 func (m *Model) standsFor(name, parameter string) bool {
 	switch name {
 	case Biases:
-		return strings.Contains(strings.TrimPrefix(parameter, layerOf(parameter)), "bias")
+		return strings.Contains(strings.TrimPrefix(parameter, LayerOf(parameter)), "bias")
 	case Head:
 		return inside(parameter, m.head())
 	case Norms:
 		return slices.ContainsFunc(m.layers, func(l LayerInfo) bool {
-			return l.Name == layerOf(parameter) && (l.Kind == GroupNorm{}.Kind() || l.Kind == LayerNorm{}.Kind())
+			return l.Name == LayerOf(parameter) && (l.Kind == GroupNorm{}.Kind() || l.Kind == LayerNorm{}.Kind())
 		})
 	}
 	return inside(parameter, name)
@@ -144,5 +144,5 @@ func (m *Model) head() string {
 // inside reports whether a name is that of a layer or parameter, or of something in it.
 func inside(name, of string) bool { return name == of || strings.HasPrefix(name, of+".") }
 
-// layerOf returns the name of the layer of a parameter.
-func layerOf(parameter string) string { return parameter[:strings.LastIndex(parameter, ".")] }
+// LayerOf returns the name of the layer of a parameter: "0" for "0.weight".
+func LayerOf(parameter string) string { return parameter[:strings.LastIndex(parameter, ".")] }

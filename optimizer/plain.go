@@ -2,7 +2,6 @@ package optimizer
 
 import (
 	"fmt"
-	"math"
 
 	"dpsgd/internal/kernel"
 	"dpsgd/internal/setting"
@@ -61,13 +60,8 @@ func NewPlain(r UpdateRule, dim int, pool *kernel.Pool) (*Plain, error) {
 // Apply changes parameters (length dim) in place by one step with the mean gradient sum/batch. It
 // does not check sum (length dim), which may hold infinities as training that diverges does.
 func (p *Plain) Apply(parameters, sum []float32, batch, rate float64) error {
-	switch dim := p.dim; {
-	case len(parameters) != dim || len(sum) != dim:
-		return fmt.Errorf("optimizer: %s got %d parameters and a sum of %d, expected %d: %w", p.Name(), len(parameters), len(sum), dim, ErrUpdate)
-	case !(batch > 0) || math.IsInf(batch, 1):
-		return fmt.Errorf("optimizer: batch size is %g, must be positive and finite: %w", batch, ErrUpdate)
-	case !(rate >= 0) || math.IsInf(rate, 1):
-		return fmt.Errorf("optimizer: learning rate is %g, must be finite and not negative: %w", rate, ErrUpdate)
+	if err := p.check(len(parameters), len(sum), batch, rate); err != nil {
+		return err
 	}
 	p.step++
 	p.pool.Run(len(sum), plainBlock, func(worker, lo, hi int) {

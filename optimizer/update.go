@@ -87,13 +87,8 @@ func (u *Update) Name() string { return u.rule.Name() }
 // the policy's Unit. learningRate is finite and not negative. After an error from before the first
 // value was handed out nothing has changed; an error of this package wraps [ErrUpdate].
 func (u *Update) Apply(parameters []float32, gradient Gradient, expectedBatchSize, learningRate float64) error {
-	switch {
-	case len(parameters) != u.dim:
-		return fmt.Errorf("optimizer: %s got %d parameters, expected %d: %w", u.rule.Name(), len(parameters), u.dim, ErrUpdate)
-	case !(expectedBatchSize > 0) || math.IsInf(expectedBatchSize, 1):
-		return fmt.Errorf("optimizer: expected batch size is %g, must be positive and finite: %w", expectedBatchSize, ErrUpdate)
-	case !(learningRate >= 0) || math.IsInf(learningRate, 1):
-		return fmt.Errorf("optimizer: learning rate is %g, must be finite and not negative: %w", learningRate, ErrUpdate)
+	if err := u.check(len(parameters), u.dim, expectedBatchSize, learningRate); err != nil {
+		return err
 	}
 	u.parameters, u.perBatch, u.rate = parameters, 1/expectedBatchSize, learningRate
 	for i := range u.threads {
@@ -112,6 +107,20 @@ func (u *Update) Apply(parameters []float32, gradient Gradient, expectedBatchSiz
 		return fmt.Errorf("optimizer: %s got %d noisy values, expected each of %d once: %w", u.rule.Name(), moved, u.dim, ErrUpdate)
 	}
 	u.step++
+	return nil
+}
+
+// check refuses numbers of parameters and noisy or plain values, and a batch size or rate, that no
+// step can have.
+func (u *Update) check(parameters, values int, batch, rate float64) error {
+	switch {
+	case parameters != u.dim || values != u.dim:
+		return fmt.Errorf("optimizer: %s got %d parameters and a sum of %d, expected %d: %w", u.rule.Name(), parameters, values, u.dim, ErrUpdate)
+	case !(batch > 0) || math.IsInf(batch, 1):
+		return fmt.Errorf("optimizer: batch size is %g, must be positive and finite: %w", batch, ErrUpdate)
+	case !(rate >= 0) || math.IsInf(rate, 1):
+		return fmt.Errorf("optimizer: learning rate is %g, must be finite and not negative: %w", rate, ErrUpdate)
+	}
 	return nil
 }
 

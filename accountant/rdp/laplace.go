@@ -17,7 +17,7 @@ func sampledLaplaceDivergence(q, scale float64) divergence {
 	return func(alpha float64) float64 {
 		removed := logExcessLaplace(q, scale, func(u float64) float64 { return logBernoulli(alpha, q, u) })
 		added := logExcessLaplace(q, scale, func(u float64) float64 {
-			logRatio := logOnePlusExpm1(q, u) // of P/Q
+			logRatio := pair.RemovedLoss(q, u) // of P/Q
 			return logRatio + logBernoulliOf(alpha, math.Expm1(-logRatio), -logRatio)
 		})
 		return numeric.Log1pExp(max(removed, added)) / (alpha - 1)
@@ -44,17 +44,6 @@ func logExcessLaplace(q, scale float64, g func(u float64) float64) float64 {
 		sum.Add(logFiniteIntegral(density, -end, end))
 	}
 	return sum.Log()
-}
-
-func logOnePlusExpm1(q, u float64) float64 {
-	switch w := q * math.Expm1(u); {
-	case u > 700: // exp(u) is near the end of float64
-		return u + math.Log(q) + math.Log1p((1-q)/q*math.Exp(-u))
-	case w < -0.5:
-		return math.Log(1 - q + q*math.Exp(u))
-	default:
-		return math.Log1p(w)
-	}
 }
 
 // discreteLaplaceDivergence returns the divergence of sums of integers that move by distance, with

@@ -36,9 +36,6 @@ func releaseCost(e accountant.Event, r accountant.Relation) (cost, error) {
 		return fixedCost(e.Epsilon, e.Delta), nil
 	case accountant.AddOrRemoveDP:
 		under := e.Under(r)
-		if under.Delta == 1 {
-			return fixedCost(math.Inf(1), 1), nil
-		}
 		return fixedCost(under.Epsilon, under.Delta), nil
 	case accountant.DiscreteLaplace:
 		return fixedCost(numeric.QuotientUp(r.Sensitivity(), e.Scale), 0), nil

@@ -3,10 +3,10 @@ package gradients
 import (
 	"math"
 	"slices"
-	"strings"
 
 	"dpsgd/clip"
 	"dpsgd/internal/kernel"
+	"dpsgd/model"
 	"dpsgd/perexample"
 	"dpsgd/release"
 )
@@ -30,7 +30,7 @@ func newLayers(policy clip.Layered, uses []perexample.Use, parts []clip.Part, ow
 	l.batch.SquaredNorms = make([]float64, batch)
 	var names []string
 	for _, u := range uses {
-		name := layerOf(u.Parameter)
+		name := model.LayerOf(u.Parameter)
 		if !slices.Contains(names, name) {
 			names = append(names, name)
 			l.factors = append(l.factors, make([]float32, batch))
@@ -43,9 +43,6 @@ func newLayers(policy clip.Layered, uses []perexample.Use, parts []clip.Part, ow
 	}
 	return l
 }
-
-// layerOf returns the name of a parameter up to its last point, "0" for "0.weight".
-func layerOf(parameter string) string { return parameter[:max(strings.LastIndex(parameter, "."), 0)] }
 
 // scale returns the first n gradients that the graph computed last, with each layer scaled. An
 // example that has the factor 0 in a layer gets the norm NaN. Its factors depend on its norms

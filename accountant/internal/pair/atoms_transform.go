@@ -87,7 +87,7 @@ const legendre = 36
 func (s SampledLaplace) nodes(size float64) (nodes atoms, quadrature float64) {
 	lambda := 1 / s.Scale
 	add := func(base, u float64) { // base is the weight under Lap(0, b)
-		loss := s.removedLoss(u)
+		loss := RemovedLoss(s.SamplingProbability, u)
 		if s.Added {
 			nodes = append(nodes, atom{base, -loss})
 		} else {

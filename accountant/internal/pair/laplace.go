@@ -38,18 +38,22 @@ func (s SampledLaplace) Support() (least, greatest float64) {
 // removedSupport returns the least and the greatest loss of the pair whose record is removed: the
 // loss log(1 - q + q e^u) at u = -1/b and at u = 1/b.
 func (s SampledLaplace) removedSupport() (least, greatest float64) {
-	return s.removedLoss(-1 / s.Scale), s.removedLoss(1 / s.Scale)
+	return RemovedLoss(s.SamplingProbability, -1/s.Scale), RemovedLoss(s.SamplingProbability, 1/s.Scale)
 }
 
-func (s SampledLaplace) removedLoss(u float64) float64 {
-	q := s.SamplingProbability
-	switch {
+// RemovedLoss returns log(1 - q + q e^u), the loss of a sample with the record against one without,
+// where that of the release itself is u.
+func RemovedLoss(q, u float64) float64 {
+	switch w := q * math.Expm1(u); {
 	case q == 1:
 		return u
-	case u > 1:
+	case u > 700: // e^u is near the end of float64
 		return u + math.Log(q) + math.Log1p((1-q)/q*math.Exp(-u))
+	case w < -0.5:
+		return math.Log(1 - q + q*math.Exp(u))
+	default:
+		return math.Log1p(w)
 	}
-	return math.Log1p(q * math.Expm1(u))
 }
 
 // Infinite returns 0: Laplace distributions have the same support.
@@ -94,15 +98,17 @@ func (s SampledLaplace) mix(at0, at1 float64) float64 {
 	return (1-s.SamplingProbability)*at0 + s.SamplingProbability*at1
 }
 
-// removedExponent returns the u at which log(1 - q + q e^u) = l.
+// removedExponent returns the u at which [RemovedLoss] is l. Rounding may pass the end of the support.
 func removedExponent(q, l float64) float64 {
 	switch {
 	case q == 1:
 		return l
 	case l > 1: // e^l = q e^u + 1 - q
 		return l + math.Log1p(-(1-q)*math.Exp(-l)) - math.Log(q)
+	case l < -0.5:
+		return math.Log(max(0, (math.Exp(l)-(1-q))/q))
 	}
-	return math.Log1p(max(-1, math.Expm1(l)/q)) // rounding may pass the end of the support
+	return math.Log1p(max(-1, math.Expm1(l)/q))
 }
 
 // mostSteps bounds the number of losses of the pairs of discrete noise. Where there are more, each
