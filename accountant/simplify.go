@@ -155,7 +155,6 @@ func JoinedNoise(entries []Entry) float64 {
 		ratio := least / entry.Event.(Gaussian).NoiseMultiplier
 		precision += float64(entry.Count) * ratio * ratio
 	}
-	// Rounded down, so that the noise is not overstated.
 	slop := float64(len(entries)+8) * 0x1p-52
 	return math.Nextafter(least/math.Sqrt(precision)*(1-slop), 0)
 }

@@ -193,19 +193,19 @@ func TestSimplifyRefuses(t *testing.T) {
 }
 
 func TestJoinedNoiseIsRoundedDown(t *testing.T) {
-	entries := []accountant.Entry{{Event: accountant.Gaussian{NoiseMultiplier: 1e162}, Count: 1}}
-	for i := range 10_000 { // each of them is lost in rounding
-		entries = append(entries, accountant.Entry{Event: accountant.Gaussian{NoiseMultiplier: 1e170 + float64(i)*1e155}, Count: 1})
+	var entries []accountant.Entry
+	exact := func(x float64) *big.Float { return new(big.Float).SetPrec(200).SetFloat64(x) }
+	precision := exact(0)
+	for i := range 1000 { // each of them but the first is lost in rounding
+		sigma := 1e170 + float64(i)*1e155
+		if i == 0 {
+			sigma = 1e162
+		}
+		entries = append(entries, accountant.Entry{Event: accountant.Gaussian{NoiseMultiplier: sigma}, Count: 1})
+		precision.Add(precision, exact(1).Quo(exact(1), exact(sigma).Mul(exact(sigma), exact(sigma))))
 	}
-	precision := new(big.Float).SetPrec(200)
-	for _, entry := range entries {
-		one := new(big.Float).SetPrec(200).SetFloat64(entry.Event.(accountant.Gaussian).NoiseMultiplier)
-		precision.Add(precision, one.Quo(big.NewFloat(1), one.Mul(one, one)))
-	}
-	sigma := accountant.JoinedNoise(entries)
-	product := new(big.Float).SetPrec(200).SetFloat64(sigma) // σ²·Σ 1/σᵢ²
-	product.Mul(product, product).Mul(product, precision)
-	if share, _ := product.Float64(); product.Cmp(big.NewFloat(1)) > 0 || share < 1-1e-11 {
-		t.Errorf("noise %v, whose square times the precision is %v, expected 1 or a little less", sigma, product)
+	share := exact(accountant.JoinedNoise(entries)) // σ²·Σ 1/σᵢ²
+	if f, _ := share.Mul(share, share).Mul(share, precision).Float64(); share.Cmp(exact(1)) > 0 || f < 1-1e-11 {
+		t.Errorf("the square of the noise times the precision is %v, expected 1 or a little less", f)
 	}
 }

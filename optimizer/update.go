@@ -110,8 +110,7 @@ func (u *Update) Apply(parameters []float32, gradient Gradient, expectedBatchSiz
 	return nil
 }
 
-// check refuses numbers of parameters and noisy or plain values, and a batch size or rate, that no
-// step can have.
+// check refuses numbers of parameters and values, a batch size and a rate that no step can have.
 func (u *Update) check(parameters, values int, batch, rate float64) error {
 	switch {
 	case parameters != u.dim || values != u.dim:

@@ -134,8 +134,7 @@ func atoms(p pair.Pair, losses []float64) (as []atom, infinite float64) {
 		if mass, other := between(t[i], t[i+1]); mass > 0 {
 			loss := min(max(math.Log(mass/other), losses[i]), losses[i+1])
 			if other < pair.LeastNormal {
-				loss = losses[i]
-				other = mass * math.Exp(-loss)
+				loss, other = losses[i], mass*math.Exp(-losses[i])
 			}
 			as = append(as, atom{mass, other, loss})
 		}

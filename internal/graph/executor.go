@@ -142,8 +142,7 @@ func operationOf(n *gorgonia.Node) (Operation, error) {
 	}}, nil
 }
 
-// isSum reports whether a node is Gorgonia's element-wise sum of two float32 tensors of one shape.
-// The nodes that they name may have it under another shape.
+// isSum reports whether a node is Gorgonia's sum of two float32 tensors, which may be reshaped nodes.
 func isSum(n *gorgonia.Node) bool {
 	if n.Op() == nil || n.Op().String() != "+ false" || n.Dtype() != tensor.Float32 {
 		return false

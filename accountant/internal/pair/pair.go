@@ -76,8 +76,7 @@ func WithoutInfinite(parts []Part, delta float64) (left, least float64) {
 // rounding of its argument.
 const roundingOfTails = 1e-12
 
-// LeastNormal is the least tail with a small relative error. Smaller ones have lost digits, and may
-// be 0 where the truth is not.
+// LeastNormal is the least tail with all its digits. Smaller ones may be 0 where the truth is not.
 const LeastNormal = 0x1p-1022
 
 // Delta returns bounds of δ(ε) = P[L > ε] - e^ε Q[L > ε] of one release, ε ≥ 0. The upper one
