@@ -57,7 +57,8 @@ func contourDelta(parts []pair.Part, epsilon float64) (accountant.Interval, erro
 		best.Lower = numeric.LogAddExp(best.Lower, math.Log(p.infinite))
 		best.Upper = numeric.LogAddExp(best.Upper, math.Log(p.infinite))
 	}
-	return accountant.Interval{Lower: math.Exp(best.Lower), Upper: math.Exp(min(best.Upper, 0))}, nil
+	// The truth is above 0, also where no float64 can hold it.
+	return accountant.Interval{Lower: math.Exp(best.Lower), Upper: max(math.Exp(min(best.Upper, 0)), math.SmallestNonzeroFloat64)}, nil
 }
 
 // contourEpsilon returns bounds of the least ε ≥ 0 with δ(ε) ≤ delta of the composition in one

@@ -378,6 +378,9 @@ func TestTailsBelowTheNormalNumbers(t *testing.T) {
 		t.Errorf("ε of one release is in [%v, %v], want %v", low, up, want)
 	}
 	parts := []pair.Part{{Pair: pair.Gaussian(0.1), Count: 1}, {Pair: pair.Laplace(0.5), Count: 12}}
+	if i := tiny.Must(contourDelta([]pair.Part{{Pair: pair.Removed(0.5, 0.5), Count: 20}}, 3e3))(t); !(i.Upper > 0) {
+		t.Errorf("δ is in %v, expected a number above 0", i)
+	}
 	grid, contour := epsilonOf(t, parts, 1e-280), tiny.Must(contourEpsilon(parts, 1e-280))(t)
 	if grid.Lower > contour.Upper || contour.Lower > grid.Upper {
 		t.Errorf("ε is in %v by the grid and in %v by the contour", grid, contour)
