@@ -139,10 +139,10 @@ the limit is refused. The first plan fits if its own ε is at most the limit. Wh
 do next pays nothing more for that than such a later plan costs here, which is about a quarter above its own ε; and any
 total over these runs may quote the limit.
 
-DATA is the name that "train ledger show" prints: digits, the last part of the path of a folder, or "labels of digits",
-"persons of faces", "persons by COLUMN of visits" for a table, and so on where something else than examples is protected,
-which have limits of their own. A limit can be made smaller, not larger. Without --epsilon the limit is shown. data.limit
-of a configuration does the same.`,
+DATA is the name that "train ledger show" prints: digits, the last part of the path of a folder, or "persons of faces",
+"persons by COLUMN of visits" for a table, and so on where something else than examples is protected, which have limits of
+their own. Labels have none: runs that protect them alone are refused where there is a limit. A limit can be made smaller,
+not larger. Without --epsilon the limit is shown. data.limit of a configuration does the same.`,
 		Example: `  train ledger limit digits --epsilon 8 --delta 1e-5
   train ledger limit digits`,
 		Args: shell.Args(1, 1, "one: the name of a data set, such as digits"),
