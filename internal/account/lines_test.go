@@ -26,9 +26,9 @@ func answered(t testing.TB, b *Lines, line string) map[string]any {
 // its accountant behind it.
 func TestBatchKeepsTheQuery(t *testing.T) {
 	b := &Lines{Unknown: Epsilon}
-	query := `{"delta":1.0e-05,"phases":[{"steps":1e2,"sampling_probability":0.0100,"noise_multiplier":1},{"sampling_probability":0.02,"noise_multiplier":2.50,"steps":7}],"relation":"add_or_remove_one","accountant":"rdp","group_size":1}`
+	query := `{"delta":1.0e-05,"phases":[{"steps":1e2,"sampling_probability":0.0100,"noise_multiplier":1},{"sampling_probability":0.02,"noise_multiplier":2.50,"steps":7,"bands":3}],"relation":"add_or_remove_one","accountant":"rdp","group_size":1}`
 	l := releasesOf(t, 0.01, 1, 100)
-	tiny.Check(t, l.Add(DPSGD(0.02, 2.5), 7))
+	tiny.Check(t, l.Add(InTurns(3, 0.02, 2.5), 7))
 	want := answer(t, Question{View: View{Accountant: "rdp"}, Ledger: l, Delta: 1e-5})
 	number := tiny.Must(json.Marshal(want.Epsilon))(t)
 	head := strings.TrimSuffix(query, "}") + `,"epsilon":` + string(number) + `,"lower":0,"upper":` + string(number) + `,"seconds":`
