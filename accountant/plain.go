@@ -88,7 +88,8 @@ func plainDivergence(e Event, n int) (float64, error) {
 // half of one, with fewer than sixteen in a row. Every bound below is rounded up by that.
 const ulps = 0x1p-49
 
-// logOf returns log x of an x below 1. [math.Log] may be wrong below 2^-1022.
+// logOf returns log x of an x below 1. [math.Log] may be wrong below 2^-1022. The accountants have a
+// logarithm of their own: nothing here is shared with them.
 func logOf(x float64) float64 {
 	fraction, exponent := math.Frexp(x)
 	return math.Log(fraction) + float64(exponent)*math.Ln2

@@ -130,8 +130,8 @@ func TestExtremes(t *testing.T) {
 	}
 }
 
-// The least δ is answered too: math.Log is wrong there. The ε is that of the Gaussian profile, by
-// mpmath 1.3 with 50 digits.
+// Every accountant bounds ε at the smallest δ that a float64 holds, where math.Log is wrong. The
+// least true ε is the one of the Gaussian profile, by mpmath 1.3 with 50 digits.
 func TestLeastDelta(t *testing.T) {
 	const least, want = math.SmallestNonzeroFloat64, 38.871832832494309
 	l := accounttest.Ledger(t, accountant.Entry{Event: accountant.Gaussian{NoiseMultiplier: 1}, Count: 1})

@@ -238,9 +238,9 @@ func outlineOf(spec data.Spec) Outline {
 	return o
 }
 
-// OutlineOf returns the outline of the configured data. If examples is
-// above 0, it takes that number and counts nothing. Else it counts, in data of one's own, the
-// examples, the tests and, with unit person, the persons.
+// OutlineOf returns the outline of the configured data. If examples is above 0, it takes that number
+// and counts nothing. Else it counts, in data of one's own, the examples, the tests and, with unit
+// person, the persons.
 func OutlineOf(c *configs.Config, examples int) (o Outline, err error) {
 	o = Declared(c)
 	switch {

@@ -35,7 +35,8 @@ var firstReleases = map[string]int{
 // firstPlanned is ε of all the steps that the budget of the interrupted run, 0.5, allows.
 const firstPlanned = 0.4999999997774812
 
-// as reports whether an ε is that of the first version, up to the rounding of another order of sums.
+// as reports whether an ε is the one that the first version reported. The last digits may differ:
+// sums are rounded in another order now.
 func as(epsilon, first float64) bool { return math.Abs(epsilon-first) <= 1e-13*first }
 
 // firstSpent is ε that the first version reported at the end of a run. It reported none for the one
