@@ -30,9 +30,9 @@ type Saving struct {
 	File  string // path from the run's folder
 	Bytes int    // about how many it takes
 	Write func(dir string) error
-	// Apart says that it may be written to another folder if the run's is full: it is made of
+	// Movable says that it may be written to another folder if the run's is full: it is made of
 	// releases alone, which the run's ledger holds already.
-	Apart bool
+	Movable bool
 }
 
 // Keep writes s into the run's folder. Where the system refuses, it waits, tries again, and in the
@@ -83,7 +83,7 @@ func (r *Run) again() string {
 func (r *Run) unsaved(s Saving, err error) error {
 	room := fmt.Sprintf("make room for %s on the disk of %s", Size(int64(s.Bytes)), r.Dir)
 	goOn := "go on with " + r.again()
-	if s.Apart {
+	if s.Movable {
 		if dir, ok := Elsewhere(r.Name(), s.Write); ok {
 			return fmt.Errorf("%w: %s after step %d: %w; it is kept in %s: %s, move that file to %s, and %s", ErrNotSaved, s.What, r.Step, err,
 				filepath.Join(dir, s.File), room, r.Path(s.File), goOn)

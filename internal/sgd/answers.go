@@ -89,7 +89,7 @@ func (r *Run) keepAnswers() error {
 	if r.Books == nil {
 		return nil
 	}
-	err := r.Keep(run.Saving{What: "the answers", File: folder.Labels, Bytes: len(r.told), Apart: true, Write: func(dir string) error {
+	err := r.Keep(run.Saving{What: "the answers", File: folder.Labels, Bytes: len(r.told), Movable: true, Write: func(dir string) error {
 		return checkpoints.WriteFileAtomic(filepath.Join(dir, folder.Labels), bytesOf(r.told), folder.FilePerm)
 	}})
 	if err != nil {

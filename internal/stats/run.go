@@ -264,7 +264,7 @@ func (r *Run) keep(number int, result Result) error {
 	r.Step = len(r.rows)
 	if err := r.Keep(run.Saving{What: "the results", File: folder.Answers, Bytes: len(content), Write: func(dir string) error {
 		return checkpoints.WriteFileAtomic(filepath.Join(dir, folder.Answers), content, folder.FilePerm)
-	}, Apart: true}); err != nil {
+	}, Movable: true}); err != nil {
 		return err
 	}
 	r.answered(result)
