@@ -13,18 +13,18 @@ import (
 )
 
 // normalizerOf returns what a file does to a text before it is cut.
-func normalizerOf(content json.RawMessage) (func(string) string, error) {
+func normalizerOf(content json.RawMessage, depth int) (func(string) string, error) {
 	if none(content) {
 		return func(s string) string { return s }, nil
 	}
-	normalize, err := component(content, normalizers())
+	normalize, err := component(content, normalizers(), depth)
 	return func(s string) string { return beginning(normalize(s)) }, err
 }
 
-// beginning returns at most MaxText bytes of a text, in whole characters.
+// beginning returns at most MaxText bytes of a text, in whole characters where it is UTF-8.
 func beginning(s string) string {
 	n := min(len(s), MaxText)
-	for n < len(s) && !utf8.RuneStart(s[n]) {
+	for n < len(s) && n > MaxText-utf8.UTFMax && !utf8.RuneStart(s[n]) {
 		n--
 	}
 	return s[:n]
@@ -53,7 +53,7 @@ func normalizers() kinds[func(string) string] {
 			}, nil
 		}},
 		"Sequence": {keys: "normalizers", build: func(p part) (func(string) string, error) {
-			steps, err := each(p.Normalizers, normalizerOf)
+			steps, err := each(p.Normalizers, p.depth, normalizerOf)
 			return func(s string) string {
 				for _, step := range steps {
 					s = step(s)

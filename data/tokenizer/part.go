@@ -10,6 +10,7 @@ import (
 
 // part holds the keys of every component of a file; a [kind] says which ones it has.
 type part struct {
+	depth int // of components inside this one
 	// Several components.
 	Type           string `json:"type"`
 	TrimOffsets    bool   `json:"trim_offsets"` // about places in a text, which nobody asks for
@@ -79,9 +80,15 @@ type kinds[T any] map[string]kind[T]
 // fixed is a kind without settings.
 func fixed[T any](t T) kind[T] { return kind[T]{build: func(part) (T, error) { return t, nil }} }
 
+// mostDepth is how deep components may lie in each other: each is read again for all around it.
+const mostDepth = 8
+
 // component decodes a part of a file, whose key type says which of the kinds it is.
-func component[T any](content json.RawMessage, all kinds[T]) (t T, err error) {
+func component[T any](content json.RawMessage, all kinds[T], depth int) (t T, err error) {
 	var named struct{ Type string }
+	if depth > mostDepth {
+		return t, fmt.Errorf("found more than %d components in each other, expected at most so many", mostDepth)
+	}
 	if err := json.Unmarshal(content, &named); err != nil {
 		return t, fmt.Errorf("found no object with a type (%w), expected one", err)
 	}
@@ -89,6 +96,7 @@ func component[T any](content json.RawMessage, all kinds[T]) (t T, err error) {
 	if !known {
 		return t, fmt.Errorf("found the type %.40q, which is not known here", named.Type)
 	}
+	k.start.depth = depth + 1
 	if t, err = k.of(content); err != nil {
 		err = fmt.Errorf("%s: %w", named.Type, err)
 	}
@@ -114,11 +122,11 @@ func (k kind[T]) of(content json.RawMessage) (t T, err error) {
 }
 
 // each returns what build makes of each component of a sequence.
-func each[T any](list []json.RawMessage, build func(json.RawMessage) (T, error)) ([]T, error) {
+func each[T any](list []json.RawMessage, depth int, build func(json.RawMessage, int) (T, error)) ([]T, error) {
 	built := make([]T, len(list))
 	for i, content := range list {
 		var err error
-		if built[i], err = build(content); err != nil {
+		if built[i], err = build(content, depth); err != nil {
 			return nil, err
 		}
 	}

@@ -85,7 +85,7 @@ func (m *charsmap) replaced(s string) (text []byte, ok bool) {
 				return nil, false
 			}
 			text, _, _ = bytes.Cut(m.texts[from:], []byte{0})
-			return text, true
+			return bytes.ToValidUTF8(text, []byte("\uFFFD")), true
 		}
 	}
 	return nil, false

@@ -38,6 +38,7 @@ func TestRefusesByName(t *testing.T) {
 		{file("normalizer", `{"type": "Replace", "pattern": {"Regex": "a(?=b)"}, "content": ""}`), "a group that looks around, which is not known here"},
 		{file("normalizer", `{"type": "Replace", "pattern": {"Regex": "^a"}, "content": ""}`), "with ^, which is not known here"},
 		{file("normalizer", `{"type": "Replace", "pattern": {"Regex": "a++"}, "content": ""}`), "found a regular expression that is not known here"},
+		{file("normalizer", strings.Repeat(`{"type": "Sequence", "normalizers": [`, 4000)+strings.Repeat("]}", 4000)), "more than 8 components in each other"},
 		{file("pre_tokenizer", `{"type": "UnicodeScripts"}`), `pre_tokenizer: found the type "UnicodeScripts"`},
 		{file("pre_tokenizer", `{"type": "Split", "pattern": {"String": "a"}, "behavior": "Odd", "invert": false}`), `the behavior "Odd"`},
 		{file("post_processor", `{"type": "BertProcessing", "sep": ["x", 7], "cls": ["y", 0]}`), "post_processor: found the token 7, expected one of the 3"},
@@ -91,14 +92,16 @@ func TestTextsStayShort(t *testing.T) {
 		`{"type": "Replace", "pattern": {"String": "a"}, "content": "` + strings.Repeat("aé", 32) + `"}`, `{"type": "Prepend", "prepend": "` + strings.Repeat("é", MaxText/3) + `"}`,
 	} {
 		sequence := `{"type": "Sequence", "normalizers": [` + strings.Repeat(step+", ", 7) + step + `]}`
-		n := must(normalizerOf([]byte(sequence)))(t)("aaa")
+		n := must(normalizerOf([]byte(sequence), 0))(t)("aaa")
 		if len(n) > MaxText || len(n) < MaxText-3 || !utf8.ValidString(n) {
 			t.Errorf("found %d bytes, expected whole characters of at most %d", len(n), MaxText)
 		}
 	}
-	words := must(New([]byte(file())))(t)
-	if found := words.Tokens(nil, strings.Repeat("é", MaxText), 4); len(found) > 4 {
-		t.Errorf("found %v of a long text", found)
+	words := must(New([]byte(file("normalizer", `{"type": "Precompiled", "precompiled_charsmap": "DAAAAAAAAAABDQAAAAAAgOQA"}`, "pre_tokenizer", `{"type": "Whitespace"}`))))(t)
+	for _, text := range []string{strings.Repeat("é", MaxText), strings.Repeat("\x80", MaxText+1), "a\x01"} { // of the last the file makes no UTF-8
+		if found := words.Tokens(nil, text, 4); len(found) == 0 || len(found) > 4 {
+			t.Errorf("found %v of %.8q", found, text)
+		}
 	}
 }
 

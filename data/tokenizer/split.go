@@ -13,11 +13,11 @@ import (
 type splitter func(piece) []piece
 
 // splitterOf returns how a file cuts a text into words.
-func splitterOf(content json.RawMessage) (splitter, error) {
+func splitterOf(content json.RawMessage, depth int) (splitter, error) {
 	if none(content) {
 		return func(p piece) []piece { return []piece{p} }, nil
 	}
-	return component(content, splitters())
+	return component(content, splitters(), depth)
 }
 
 func splitters() kinds[splitter] {
@@ -52,7 +52,7 @@ func splitters() kinds[splitter] {
 			return by(matches, b), err
 		}},
 		"Sequence": {keys: "pretokenizers", build: func(p part) (splitter, error) {
-			steps, err := each(p.Splitters, splitterOf)
+			steps, err := each(p.Splitters, p.depth, splitterOf)
 			return chain(steps...), err
 		}},
 	}

@@ -83,16 +83,16 @@ func New(content []byte) (*Tokenizer, error) {
 	sum := sha256.Sum256(content)
 	t := &Tokenizer{SHA256: hex.EncodeToString(sum[:])}
 	var err error
-	if t.normalize, err = normalizerOf(f.Normalizer); err != nil {
+	if t.normalize, err = normalizerOf(f.Normalizer, 0); err != nil {
 		return nil, fmt.Errorf("normalizer: %w", err)
 	}
-	if t.split, err = splitterOf(f.PreTokenizer); err != nil {
+	if t.split, err = splitterOf(f.PreTokenizer, 0); err != nil {
 		return nil, fmt.Errorf("pre_tokenizer: %w", err)
 	}
 	if t.model, err = modelOf(f.Model); err != nil {
 		return nil, fmt.Errorf("model: %w", err)
 	}
-	if t.before, t.after, err = templateOf(f.PostProcessor); err != nil {
+	if t.before, t.after, err = templateOf(f.PostProcessor, 0); err != nil {
 		return nil, fmt.Errorf("post_processor: %w", err)
 	}
 	if t.added, err = newAddedTokens(f.AddedTokens, t.normalize, t.model.words()); err != nil {
@@ -153,11 +153,11 @@ func strict(content []byte, into any) error {
 }
 
 // templateOf returns the tokens that a file puts before and behind those of a text.
-func templateOf(content json.RawMessage) (before, after []int32, err error) {
+func templateOf(content json.RawMessage, depth int) (before, after []int32, err error) {
 	if none(content) {
 		return nil, nil, nil
 	}
-	a, err := component(content, templates())
+	a, err := component(content, templates(), depth)
 	return a.before, a.after, err
 }
 
@@ -180,7 +180,7 @@ func templates() kinds[around] {
 		"TemplateProcessing": {keys: "single pair special_tokens", build: template},
 		"Sequence": {keys: "processors", build: func(p part) (a around, err error) {
 			for _, content := range p.Processors {
-				before, after, err := templateOf(content)
+				before, after, err := templateOf(content, p.depth)
 				if err != nil {
 					return a, err
 				}

@@ -26,7 +26,7 @@ func modelOf(content json.RawMessage) (model, error) {
 			}
 		}
 	}
-	return component(content, models)
+	return component(content, models, 0)
 }
 
 // vocabulary maps words to tokens.
