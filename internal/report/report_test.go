@@ -21,6 +21,7 @@ import (
 	"dpsgd/internal/run"
 	"dpsgd/internal/score"
 	"dpsgd/internal/setup"
+	"dpsgd/internal/stats"
 	"dpsgd/internal/tiny"
 	"dpsgd/internal/tiny/tinyrun"
 	"dpsgd/internal/train"
@@ -314,5 +315,14 @@ func TestManyClasses(t *testing.T) {
 	page := htmlOf(t, &Report{Runs: []*Run{run}})
 	if strings.Contains(page, "Confusion matrix</figcaption>") || strings.Contains(page, "by class</figcaption>") || strings.Count(page, `<th scope="row">top</th>`) < 90 {
 		t.Error("found figures of 101 classes, expected a table")
+	}
+}
+
+// A long list is cut, whatever the spaces behind its commas add to it.
+func TestLongListsAreCut(t *testing.T) {
+	for n := range 400 {
+		if cut := shortened(stats.Numbers{List: make([]float64, n)}); len(cut) > 243 || strings.HasSuffix(cut, "]") != (n <= 80) {
+			t.Errorf("found %q of %d numbers", cut, n)
+		}
 	}
 }

@@ -145,10 +145,11 @@ func statistics(r *Run) Table {
 func shortened(n stats.Numbers) string {
 	const most = 240
 	text, _ := json.Marshal(n) // numbers that were read from JSON
-	if words := strings.ReplaceAll(string(text), ",", ", "); len(words) <= most {
-		return words
+	words := strings.ReplaceAll(string(text), ",", ", ")
+	if len(words) > most {
+		words = words[:most] + "…"
 	}
-	return strings.ReplaceAll(string(text[:most]), ",", ", ") + "…"
+	return words
 }
 
 func results(s *Sweep) Table {
