@@ -20,7 +20,7 @@ func TestPoissonPassesTheBattery(t *testing.T) {
 	for _, c := range []struct {
 		n int
 		q float64
-	}{{batteryN, batteryQ}, {10, 0.01}} {
+	}{{batteryN, batteryQ}, {10, 0.01}, {4000, 0.0003}} {
 		src := random.Seeded(3)
 		bad := battery.Poisson(c.n, c.q, batterySteps, func(int) []int { return sampled(t, Poisson{c.q}, nil, c.n, src) })
 		if len(bad) > 0 {

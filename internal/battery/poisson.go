@@ -159,8 +159,9 @@ func (r *record) rejections() []string {
 	}
 	out.deviate("variance of size", variance)
 	out.chiSquare("inclusions", r.inclusions(), r.n)
-	gaps, degrees := r.gaps(int(float64(len(r.batches))*r.q) / 2)
-	out.chiSquare("gaps", gaps, degrees)
+	if gaps, degrees := r.gaps(int(float64(len(r.batches))*r.q) / 2); degrees > 0 { // else there are too few
+		out.chiSquare("gaps", gaps, degrees)
+	}
 	for _, distance := range []int{1, 2, 7, r.n / 2} {
 		out.deviate(fmt.Sprintf("pairs at distance %d", distance), r.together(distance, 0))
 	}

@@ -1,6 +1,7 @@
 package selftest
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"os"
@@ -109,7 +110,7 @@ func replay(r *rig) (f finding, err error) {
 		c.Federated.Clients = min(c.Federated.Clients, replayExamples)
 	}
 	n := max(replayExamples, 4*c.Federated.Clients)
-	c.Training.BatchSize = min(c.Training.BatchSize, replayBatch)
+	c.Training.BatchSize = min(replayBatch, cmp.Or(c.Federated.Clients, n)) // so that a record that differs is in some batch
 	c.Training.PhysicalBatchSize = min(c.Training.PhysicalBatchSize, n/4)
 	c.Optimizer.Schedule.WarmupSteps = min(c.Optimizer.Schedule.WarmupSteps, 1)
 	c.Features.Pictures, c.Features.Directions = min(c.Features.Pictures, replayExamples), min(c.Features.Directions, replayExamples/4)

@@ -167,6 +167,10 @@ func newRig(c *configs.Config, of int) (*rig, error) {
 			return nil, err
 		}
 	}
+	if own := *c; c.Federated.Any() { // with as many clients as checks take
+		own.Federated.Clients = max(c.Federated.Clients, 2*batch)
+		r.config = &own
+	}
 	if r.model, err = setup.Model(c, o.Shape, o.Classes); err != nil {
 		return nil, err
 	}

@@ -66,8 +66,9 @@ func TestWhatDoesNotApplyIsSkipped(t *testing.T) {
 		overrides []string
 		holding   int
 	}{
-		"no privacy": {[]string{"privacy.none=true"}, 1},
-		"dropout":    {[]string{"model.layers=[flatten, {dropout: {p: 0.5}}, {linear: {out_features: classes}}]"}, 3},
+		"no privacy":  {[]string{"privacy.none=true"}, 1},
+		"few clients": {[]string{"federated.clients=8", "training.batch_size=1"}, 5},
+		"dropout":     {[]string{"model.layers=[flatten, {dropout: {p: 0.5}}, {linear: {out_features: classes}}]"}, 3},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, holding := tiny.Must(Run(t.Context(), tiny.Parse(t, want.overrides...), tiny.Examples, func(Check) {}))(t), 0
