@@ -241,11 +241,11 @@ func parseTensor(name string, text []byte) (Entry, error) {
 // (no sign, fraction or exponent).
 func integers(text []byte, limit int) ([]int, error) {
 	var list []json.RawMessage
+	if bytes.Count(text, []byte(",")) >= limit {
+		return nil, fmt.Errorf("found more than %d integers in a list", limit)
+	}
 	if err := json.Unmarshal(text, &list); err != nil || list == nil {
 		return nil, fmt.Errorf("found %.40s, expected a list of integers", text)
-	}
-	if len(list) > limit {
-		return nil, fmt.Errorf("found more than %d integers in a list", limit)
 	}
 	values := make([]int, len(list))
 	for i, number := range list {
