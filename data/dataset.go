@@ -24,10 +24,10 @@ type Dataset struct {
 	Classes     []string
 	Train, Test int // numbers of examples
 
-	// Load reads the set from its own folder. seed is public. Only sets that are drawn use it.
 	// Words lists the words of a set of texts: the token of each is its place, from 1.
 	Words []string
 
+	// Load reads the set from its own folder. seed is public. Only sets that are drawn use it.
 	Load func(set *Dataset, folder string, seed uint64) (*Split, error)
 
 	// Verified lists the unpacked files whose checksums Load verifies and from which it makes all

@@ -31,9 +31,9 @@
 // No description of the data is computed from the examples: class names, size, channels and
 // columns are declared by the caller or fixed by the named set, [Normalisation] holds constants
 // from the configuration, and a label that was not declared is an error at reading, never a new
-// class. The number of examples and the members of a batch are secrets of the training set: they
-// are arguments and results here, never part of a message about training. A message about a broken
-// file names the place, never the value there.
+// class. The number of examples is public. The members of a batch are secret: they are arguments and
+// results here, never part of a message. A message about a broken file names the place, never the
+// value there.
 //
 // # How batches are drawn
 //

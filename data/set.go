@@ -21,7 +21,7 @@ var (
 // in files), rows of numbers ([Rows]), computed ones ([Features]) or texts ([Texts]). It is safe for concurrent
 // reading.
 type Set interface {
-	// Len returns the number of examples. For a training set it is private.
+	// Len returns the number of examples.
 	Len() int
 	// Shape returns the size that all examples share.
 	Shape() Shape
@@ -157,7 +157,7 @@ func newLabelled(shape Shape, classes []string, labels []uint8, values int) (lab
 	}
 	for i, l := range labels { // the place is enough to find it in the file
 		if int(l) >= len(classes) {
-			return labelled{}, fmt.Errorf("data: %w: label %d of record %d, expected 0 to %d", ErrInvalid, l, i, len(classes)-1)
+			return labelled{}, fmt.Errorf("data: %w: record %d has no label from 0 to %d, expected one", ErrInvalid, i, len(classes)-1)
 		}
 	}
 	return labelled{shape: shape, classes: classes, labels: labels}, nil
