@@ -53,7 +53,7 @@ const (
 )
 
 // files are the names that no directory in a run's folder may have. (Engines are chosen again.)
-var files = []string{Config, Plan, Ledger, Metrics, MetricsTable, MetricsEvents, Diagnostics, Order, Model, Labels, Statement, StatementData, Statistics, Answers}
+var files = []string{Config, Plan, Ledger, Metrics, MetricsTable, MetricsEvents, Diagnostics, Order, Model, Labels, Statement, StatementData, Row, Extended, Statistics, Answers}
 
 // OwnFiles refuses a run's folder in which a file of the run is a directory, or one that two names
 // share (a hard link): what the run appends to its answers would then go into its ledger, or into
