@@ -104,6 +104,19 @@ func Reflected(i, n int) int {
 	return min(i, 2*(n-1)-i)
 }
 
+// Halve writes to dst the means of the 2×2 blocks of one plane of height×width. A last row or column
+// that has no partner is left out. Rows of dst are pitch apart. dst may begin where src does or before
+// it, if pitch is width/2.
+func Halve(dst []float32, pitch int, src []float32, height, width int) {
+	for y := range height / 2 {
+		above, below := src[2*y*width:][:width], src[(2*y+1)*width:][:width]
+		row := dst[y*pitch:][:width/2]
+		for x := range row {
+			row[x] = (above[2*x] + above[2*x+1] + below[2*x] + below[2*x+1]) / 4
+		}
+	}
+}
+
 // Select returns the examples of several sets of one shape and with the same classes, numbered one
 // set after the other, at the indices and in their order: a view, so nobody may change any of the
 // sets. A selection of pictures is [Pictures].

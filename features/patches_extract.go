@@ -165,18 +165,6 @@ func (e *extractor) sumRows() {
 // reflection, so that its patches also show the picture's edge in their middle.
 const halfBorder = 2
 
-// halve writes to dst the means of the 2×2 blocks of one plane of height×width. A last row or
-// column that has no partner is left out. Rows of dst are pitch apart.
-func halve(dst []float32, pitch int, src []float32, height, width int) {
-	for y := range height / 2 {
-		above, below := src[2*y*width:][:width], src[(2*y+1)*width:][:width]
-		row := dst[y*pitch:][:width/2]
-		for x := range row {
-			row[x] = (above[2*x] + above[2*x+1] + below[2*x] + below[2*x+1]) / 4
-		}
-	}
-}
-
 // halveWithBorder writes the half of a picture of a shape to dst, with its border: the pixels
 // inside, reflected.
 func halveWithBorder(dst, picture []float32, shape data.Shape) {
@@ -185,7 +173,7 @@ func halveWithBorder(dst, picture []float32, shape data.Shape) {
 	area := (height + 2*halfBorder) * pitch
 	for c := range shape.Channels {
 		plane := dst[c*area : (c+1)*area]
-		halve(plane[halfBorder*pitch+halfBorder:], pitch, picture[c*shape.Height*shape.Width:], shape.Height, shape.Width)
+		data.Halve(plane[halfBorder*pitch+halfBorder:], pitch, picture[c*shape.Height*shape.Width:], shape.Height, shape.Width)
 		for i := range plane {
 			y, x := data.Reflected(i/pitch-halfBorder, height), data.Reflected(i%pitch-halfBorder, width)
 			plane[i] = plane[(y+halfBorder)*pitch+x+halfBorder]
@@ -199,7 +187,7 @@ func halves(p *Drawings) *Drawings {
 	h := &Drawings{Shape: shape, Count: p.Count, Values: make([]float32, p.Count*shape.Values())}
 	from, to := p.Height*p.Width, shape.Height*shape.Width
 	for i := range p.Count * p.Channels {
-		halve(h.Values[i*to:], shape.Width, p.Values[i*from:], p.Height, p.Width)
+		data.Halve(h.Values[i*to:], shape.Width, p.Values[i*from:], p.Height, p.Width)
 	}
 	return h
 }

@@ -119,7 +119,9 @@ func (e *Encoder) see(i int, picture []float32) {
 	copy(e.small, picture)
 	height, width := e.shape.Height, e.shape.Width
 	for range e.halvings {
-		halve(e.small, height, width, e.shape.Channels)
+		for c := range e.shape.Channels {
+			data.Halve(e.small[c*(height/2)*(width/2):], width/2, e.small[c*height*width:], height, width)
+		}
 		height, width = height/2, width/2
 	}
 	top, left := (e.seen.Height-height)/2, (e.seen.Width-width)/2
@@ -148,22 +150,6 @@ const (
 	gain  = 4
 	black = -2
 )
-
-// halve replaces the planes of a picture by the means of their 2×2 blocks, in place. A last row or
-// column that has no partner is left out.
-func halve(planes []float32, height, width, channels int) {
-	to := 0
-	for c := range channels {
-		plane := planes[c*height*width:]
-		for y := range height / 2 {
-			for x := range width / 2 {
-				at := 2*y*width + 2*x
-				planes[to] = (plane[at] + plane[at+1] + plane[at+width] + plane[at+width+1]) / 4
-				to++
-			}
-		}
-	}
-}
 
 // average adds the means of the maps over each cell, of both views, to dst: (channel, row of cells,
 // column).
