@@ -10,6 +10,8 @@ import (
 	"dpsgd/data"
 	"dpsgd/internal/gradients"
 	"dpsgd/internal/setup"
+
+	"gonum.org/v1/gonum/floats"
 )
 
 // engineNames are the values of performance.engine that handle every parameter alike.
@@ -92,7 +94,7 @@ func engines(r *rig) (finding, error) {
 			whole := length(slices.Concat(want...))
 			for p, found := range g.Written(b, i) {
 				allowed := ofPart*length(want[p]) + ofWhole*whole
-				worst[p] = larger(worst[p], length(minus(found, want[p]))/allowed)
+				worst[p] = larger(worst[p], floats.Distance(found, want[p], 2)/allowed)
 				norms[p] = larger(norms[p], math.Abs(math.Sqrt(g.SquaredNorms()[p][i])-length(want[p]))/allowed)
 			}
 		}
@@ -234,21 +236,7 @@ func span(first, end int) (all []int) {
 	return all
 }
 
-func length(x []float64) float64 {
-	var square float64
-	for _, v := range x {
-		square += v * v
-	}
-	return math.Sqrt(square)
-}
-
-func minus(x, y []float64) []float64 {
-	z := make([]float64, len(x))
-	for i := range x {
-		z[i] = x[i] - y[i]
-	}
-	return z
-}
+func length(x []float64) float64 { return floats.Norm(x, 2) }
 
 // larger returns the larger number, and infinity where one is none: a comparison with it fails.
 func larger(x, y float64) float64 {
