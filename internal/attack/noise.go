@@ -9,6 +9,7 @@ import (
 	"dpsgd/accountant"
 	"dpsgd/accountant/accountants"
 	"dpsgd/accountant/theorems"
+	"dpsgd/internal/account"
 	"dpsgd/internal/chart"
 	"dpsgd/internal/random"
 	"dpsgd/internal/score"
@@ -110,7 +111,7 @@ func ones(bits []bool, subset []bool) (*answer.Sums, error) {
 // likely, after everything in a ledger: (1 + δ(0))/2 by the exact accountant. epsilon is the ε at
 // [delta].
 func allowed(l *accountant.Ledger) (rate, epsilon float64, err error) {
-	exact, err := accountants.New("exact", accountant.ZeroOut)
+	exact, err := accountants.New(account.Exact, accountant.ZeroOut)
 	if err != nil {
 		return 0, 0, err
 	}

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"dpsgd/accountant"
-	"dpsgd/accountant/accountants"
 	"dpsgd/clip"
 	"dpsgd/internal/random"
 	"dpsgd/release"
@@ -147,15 +146,8 @@ func (a Audited) oneRun(ctx context.Context, level float64, open func(release.Pl
 // refuted reports whether guesses refute, at the level, that the run has factor times the claimed
 // noise, and returns the cost of the run if it has. Each of the counts is tested at its share.
 func (a Audited) refuted(counted []audit, factor, level float64) (g accountant.Guarantee, refuted bool, err error) {
-	l, err := a.scaled(factor, 1)
+	l, exact, g, err := a.scaled(factor, 1)
 	if err != nil || l == nil {
-		return g, false, err
-	}
-	exact, err := accountants.New("exact", l.Relation())
-	if err != nil {
-		return g, false, err
-	}
-	if g, err = exact.Guarantee(l, a.Delta); err != nil {
 		return g, false, err
 	}
 	curve, err := accountant.TradeoffOf(exact, l)

@@ -203,7 +203,8 @@ func (a Audited) steps(ctx context.Context, r *StepAudit, open func(release.Plan
 			Claim: "how often a record is in a sample", Quantity: "q", Claimed: q, AtLeast: least, By: fmt.Sprintf("%d of %d samples", sampled.drawn, sampled.releases), Falsified: least > q,
 		})
 	}
-	r.RunAtLeast, err = a.whole(given.factor, least)
+	_, _, g, err := a.scaled(given.factor, least)
+	r.RunAtLeast = g.Epsilon
 	return err
 }
 
@@ -294,16 +295,16 @@ func upperEnd(k, n int, level float64) float64 {
 }
 
 func curveOf(a accountant.Accountant, e accountant.Event) (accountant.Tradeoff, error) {
-	l := new(accountant.Ledger)
-	if err := l.Add(e, 1); err != nil {
+	l, err := new(accountant.Ledger).With(e, 1)
+	if err != nil {
 		return accountant.Tradeoff{}, err
 	}
 	return accountant.TradeoffOf(a, l)
 }
 
 func epsilonOf(a accountant.Accountant, e accountant.Event, delta float64) (float64, error) {
-	l := new(accountant.Ledger)
-	if err := l.Add(e, 1); err != nil {
+	l, err := new(accountant.Ledger).With(e, 1)
+	if err != nil {
 		return 0, err
 	}
 	g, err := a.Guarantee(l, delta)
@@ -347,33 +348,21 @@ func mostNoise(a accountant.Accountant, e accountant.Event, alpha, beta float64)
 	return math.Exp2(high), with(e, math.Exp2(high), 1), err
 }
 
-// whole returns what all releases of the run cost with so many times the claimed noise and a
-// sampling probability of q at most; 0 where that is not known.
-func (a Audited) whole(factor, q float64) (float64, error) {
-	l, err := a.scaled(factor, q)
-	if err != nil || l == nil {
-		return 0, err
-	}
-	exact, err := accountants.New(account.Exact, l.Relation())
-	if err != nil {
-		return 0, err
-	}
-	g, err := exact.Guarantee(l, a.Delta)
-	return g.Epsilon, err
-}
-
-// scaled returns the ledger with so many times the noise and a sampling probability of q at most; nil
-// where an event has neither.
-func (a Audited) scaled(factor, q float64) (*accountant.Ledger, error) {
-	l := new(accountant.Ledger)
+// scaled returns the ledger with so many times the noise and a sampling probability of q at most, its
+// accountant, and what it costs; nothing where an event has neither.
+func (a Audited) scaled(factor, q float64) (l *accountant.Ledger, exact accountant.Accountant, g accountant.Guarantee, err error) {
+	l = new(accountant.Ledger)
 	for _, entry := range a.Ledger.Entries() {
 		e := with(entry.Event, factor, q)
 		if factor == 0 || q == 0 || e == nil {
-			return nil, nil
+			return nil, nil, g, nil
 		}
 		if err := l.Add(e, entry.Count); err != nil {
-			return nil, err
+			return nil, nil, g, err
 		}
 	}
-	return l, nil
+	if exact, err = accountants.New(account.Exact, l.Relation()); err == nil {
+		g, err = exact.Guarantee(l, a.Delta)
+	}
+	return l, exact, g, err
 }
