@@ -7,12 +7,12 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"dpsgd/checkpoints"
 	"dpsgd/internal/disk"
 	"dpsgd/internal/folder"
+	"dpsgd/internal/spelling"
 )
 
 // Listed is one run of a folder of runs.
@@ -86,7 +86,7 @@ func list(dir, only string) ([]Listed, error) {
 		}
 	}
 	slices.SortStableFunc(all, func(a, b Listed) int {
-		return cmp.Or(inOrder(cmp.Or(a.Sweep, a.Dir), cmp.Or(b.Sweep, b.Dir)), inOrder(a.Dir, b.Dir))
+		return cmp.Or(spelling.InOrder(cmp.Or(a.Sweep, a.Dir), cmp.Or(b.Sweep, b.Dir)), spelling.InOrder(a.Dir, b.Dir))
 	})
 	return all, nil
 }
@@ -142,20 +142,6 @@ func listed(run string, info Known) Listed {
 		}
 	}
 	return l
-}
-
-// inOrder compares names as people count: digits-2 comes before digits-10.
-func inOrder(a, b string) int {
-	nameA, numberA := numbered(a)
-	nameB, numberB := numbered(b)
-	return cmp.Or(cmp.Compare(nameA, nameB), cmp.Compare(numberA, numberB), cmp.Compare(a, b))
-}
-
-// numbered splits a name from the number at its end.
-func numbered(s string) (name string, number int) {
-	name = strings.TrimRight(s, "0123456789")
-	number, _ = strconv.Atoi(s[len(name):])
-	return name, number
 }
 
 // Sum adds up what some runs cost, for each data set that they were trained on: the guarantee for

@@ -74,11 +74,7 @@ func Compose(members []checkpoints.Member) (account.Spent, int, error) {
 	if len(members) > 1 && (errors.Is(err, accountant.ErrUnsupported) || errors.Is(err, accountant.ErrUncertified)) {
 		spent, err = oneByOne(members, delta)
 	}
-	releases := 0
-	for _, m := range members {
-		releases += m.Ledger.Count()
-	}
-	return spent, releases, err
+	return spent, l.Count(), err
 }
 
 // Chosen accounts for all releases of the members for somebody who chose each of them, and when to

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	"dpsgd/internal/folder"
 	"dpsgd/internal/naming"
 	"dpsgd/internal/setup"
+	"dpsgd/internal/spelling"
 	"dpsgd/internal/trained"
 	"dpsgd/model"
 )
@@ -163,7 +163,7 @@ func Match(m *model.Model, file []checkpoints.Tensor) Fits {
 // byOrder gives the parameters of each layer in own, which are the network's, the tensors of the
 // first layer in free, sorted by name, that has their shapes. Then that layer is free no more.
 func (f *Fits) byOrder(own, free []layer) {
-	slices.SortStableFunc(free, func(a, b layer) int { return strings.Compare(natural(a.name), natural(b.name)) })
+	slices.SortStableFunc(free, func(a, b layer) int { return spelling.InOrder(a.name, b.name) })
 	for _, wanted := range own {
 		at := slices.IndexFunc(free, func(l layer) bool { return l.shapes() == wanted.shapes() })
 		if at < 0 {
@@ -214,13 +214,6 @@ func (l layer) shapes() string {
 	slices.Sort(texts)
 	return strings.Join(texts, " ")
 }
-
-// natural returns a name whose texts are in the order of numbers, too: conv2 comes before conv10.
-func natural(name string) string {
-	return digits.ReplaceAllStringFunc(name, func(number string) string { return fmt.Sprintf("%020s", number) })
-}
-
-var digits = regexp.MustCompile("[0-9]+")
 
 // Renamed returns the tensors of a file that fit, under the names of the network.
 func (f Fits) Renamed(file []checkpoints.Tensor) []checkpoints.Tensor {

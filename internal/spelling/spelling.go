@@ -1,8 +1,10 @@
-// Package spelling finds the word that was probably meant by an unknown one, and writes words for a
-// command line.
+// Package spelling finds the word that was probably meant by an unknown one, puts names in order, and
+// writes words for a command line.
 package spelling
 
 import (
+	"cmp"
+	"fmt"
 	"regexp"
 	"strings"
 )
@@ -94,4 +96,14 @@ func Argument(path string) string {
 		path = "./" + path
 	}
 	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
+}
+
+var digits = regexp.MustCompile("[0-9]+")
+
+// InOrder compares names as people count: digits-2 comes before digits-10.
+func InOrder(a, b string) int {
+	counted := func(name string) string {
+		return digits.ReplaceAllStringFunc(name, func(number string) string { return fmt.Sprintf("%020s", number) })
+	}
+	return cmp.Or(cmp.Compare(counted(a), counted(b)), cmp.Compare(a, b))
 }
