@@ -9,6 +9,7 @@ import (
 
 	"dpsgd/accountant"
 	"dpsgd/cmd/train/internal/shell"
+	"dpsgd/internal/account"
 	"dpsgd/internal/books"
 	"dpsgd/internal/report"
 
@@ -60,14 +61,16 @@ func printRuns(w io.Writer, dir string, list []report.Line) {
 		if r.Sweep != "" {
 			continue
 		}
-		name := filepath.Base(r.Run)
+		name, left := filepath.Base(r.Run), "–"
+		if r.Left != nil {
+			left = accountant.RoundDown(*r.Left, 3)
+		}
 		if r.Trials > 0 {
 			name += fmt.Sprintf(" (%s trials)", shell.Count(r.Trials))
 		}
 		table = append(table, []string{
 			shell.Cut(name, runWidth), shell.Cut(cmp.Or(r.Data, "–"), dataWidth),
-			orDash(r.Epsilon, func(x float64) string { return accountant.RoundUp(x, 3) }), orDash(r.Left, func(x float64) string { return accountant.RoundDown(x, 3) }),
-			testOf(r), r.Status,
+			account.OrDash(r.Epsilon), left, testOf(r), r.Status,
 		})
 		if r.Problem != "" {
 			problems = append(problems, name+": "+r.Problem)
@@ -84,11 +87,4 @@ func printRuns(w io.Writer, dir string, list []report.Line) {
 	for _, problem := range problems {
 		fmt.Fprintf(w, "\n%s\n", strings.Join(shell.Wrap(problem, shell.Width), "\n"))
 	}
-}
-
-func orDash(x *float64, text func(x float64) string) string {
-	if x == nil {
-		return "–"
-	}
-	return text(*x)
 }

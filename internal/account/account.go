@@ -146,6 +146,14 @@ type Answer struct {
 // Answer returns s as files hold it: its numbers and its accountant, without relation and method.
 func (s Spent) Answer() Answer { return Answer{s.Epsilon, s.EpsilonRDP, s.Delta, s.Accountant} }
 
+// OrDash writes an ε rounded up to three decimals, or a dash if there is none.
+func OrDash(epsilon *float64) string {
+	if epsilon == nil {
+		return "–"
+	}
+	return accountant.RoundUp(*epsilon, 3)
+}
+
 // Point is one point of a curve of ε over steps.
 type Point struct {
 	Steps   int     `json:"steps"`

@@ -10,6 +10,7 @@ import (
 
 	"dpsgd/accountant"
 	"dpsgd/data"
+	"dpsgd/internal/account"
 	"dpsgd/internal/books"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/score"
@@ -168,19 +169,11 @@ func results(s *Sweep) Table {
 		for _, key := range s.Keys {
 			line = append(line, r.Value(key))
 		}
-		line = append(line, r.Test.String(), epsilon(r.Epsilon), orDash(r.EpsilonRDP))
+		line = append(line, r.Test.String(), epsilon(r.Epsilon), account.OrDash(r.EpsilonRDP))
 		if target {
-			line = append(line, orDash(r.TargetEpsilon))
+			line = append(line, account.OrDash(r.TargetEpsilon))
 		}
 		t.Rows = append(t.Rows, append(line, fmt.Sprint(r.Delta), count(r.Steps), r.Status))
 	}
 	return t
-}
-
-// orDash writes an ε rounded up, or a dash if there is none.
-func orDash(value *float64) string {
-	if value == nil {
-		return "–"
-	}
-	return epsilon(*value)
 }

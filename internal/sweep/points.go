@@ -147,11 +147,10 @@ const rounding = 1e-12
 func student(n int) distuv.StudentsT { return distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(n - 1)} }
 
 func rowOf(t configs.Trial, p planned, r train.Result) books.Row {
-	row := books.Row{
+	return books.Row{
 		Trial: t.Name, Settings: t.Settings, Test: r.Test, Answer: r.Answer, Steps: r.Steps, Seconds: r.Seconds,
 		Status: string(r.Status), LedgerEntries: r.LedgerEntries, LedgerHead: r.LedgerHead, TargetEpsilon: p.target,
 	}
-	return row
 }
 
 // holdsFor reports whether a row covers all releases in its trial's ledger. A trial that was
@@ -212,7 +211,7 @@ func (s *sweep) writeRows() error {
 // column for RDP if a trial has another accountant.
 func csvTable(rows []books.Row) [][]string {
 	number := func(v *float64) string {
-		if v == nil {
+		if v == nil || math.IsNaN(*v) {
 			return ""
 		}
 		return strconv.FormatFloat(*v, 'g', -1, 64)
@@ -223,8 +222,8 @@ func csvTable(rows []books.Row) [][]string {
 	}
 	simulated := slices.ContainsFunc(rows, func(r books.Row) bool { return r.TargetEpsilon != nil })
 	return tableOf(append(columns, []column[books.Row]{
-		{true, "test_accuracy", func(r books.Row) string { return number(valueOf(r.TestAccuracy)) }},
-		{ofNumbers(rows), "test_error", func(r books.Row) string { return number(valueOf(r.TestError)) }},
+		{true, "test_accuracy", func(r books.Row) string { return number((*float64)(&r.TestAccuracy)) }},
+		{ofNumbers(rows), "test_error", func(r books.Row) string { return number((*float64)(&r.TestError)) }},
 		{true, "epsilon", func(r books.Row) string { return number(&r.Epsilon) }},
 		{besideRDP(rows), "epsilon_rdp", func(r books.Row) string { return number(r.EpsilonRDP) }},
 		{simulated, "target_epsilon", func(r books.Row) string { return number(r.TargetEpsilon) }},
@@ -232,14 +231,6 @@ func csvTable(rows []books.Row) [][]string {
 		{true, "steps", func(r books.Row) string { return strconv.Itoa(r.Steps) }},
 		{true, "status", func(r books.Row) string { return r.Status }},
 	}...), rows)
-}
-
-// valueOf returns a pointer to a number, nil for none.
-func valueOf(v score.Value) *float64 {
-	if number := float64(v); !v.None() {
-		return &number
-	}
-	return nil
 }
 
 func ofNumbers(rows []books.Row) bool {

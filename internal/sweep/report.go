@@ -13,6 +13,7 @@ import (
 	"dpsgd/accountant"
 	"dpsgd/checkpoints"
 	"dpsgd/configs"
+	"dpsgd/internal/account"
 	"dpsgd/internal/books"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/score"
@@ -62,9 +63,9 @@ func (r Result) trialTable() [][]string {
 	}
 	return tableOf(append(columns, []column[books.Row]{
 		{true, headingOf(r.Rows), func(row books.Row) string { return row.Bare() }},
-		{true, "ε", func(row books.Row) string { return orDash(&row.Epsilon) }},
-		{besideRDP(r.Rows), "ε (rdp)", func(row books.Row) string { return orDash(row.EpsilonRDP) }},
-		{r.Scale > 1, "target ε", func(row books.Row) string { return orDash(row.TargetEpsilon) }},
+		{true, "ε", func(row books.Row) string { return account.OrDash(&row.Epsilon) }},
+		{besideRDP(r.Rows), "ε (rdp)", func(row books.Row) string { return account.OrDash(row.EpsilonRDP) }},
+		{r.Scale > 1, "target ε", func(row books.Row) string { return account.OrDash(row.TargetEpsilon) }},
 		{true, "steps", func(row books.Row) string { return strconv.Itoa(row.Steps) }},
 		{true, "status", func(row books.Row) string { return row.Status }},
 	}...), r.Rows)
@@ -81,8 +82,8 @@ func (r Result) pointTable() [][]string {
 		{true, headingOf(r.Rows), func(p Point) string { return p.Bare() }},
 		{true, "±", func(p Point) string { return p.width() }},
 		{true, "", r.mark},
-		{true, "ε of one", func(p Point) string { return orDash(&p.Epsilon) }},
-		{r.Scale > 1, "target ε", func(p Point) string { return orDash(p.TargetEpsilon) }},
+		{true, "ε of one", func(p Point) string { return account.OrDash(&p.Epsilon) }},
+		{r.Scale > 1, "target ε", func(p Point) string { return account.OrDash(p.TargetEpsilon) }},
 		{true, "seeds", func(p Point) string { return fmt.Sprintf("%d/%d", p.Finished, p.Trials) }},
 	}...), slices.DeleteFunc(slices.Clone(r.Points), func(p Point) bool { return p.Finished == 0 }))
 }
@@ -115,13 +116,6 @@ func (p Point) width() string {
 		return score.OfError(*p.HalfWidth).Bare()
 	}
 	return score.Test{TestAccuracy: score.Value(*p.HalfWidth)}.Bare()
-}
-
-func orDash(epsilon *float64) string {
-	if epsilon == nil {
-		return "–"
-	}
-	return accountant.RoundUp(*epsilon, 3)
 }
 
 // Note says what the numbers of the table mean, as lines of sentences.
@@ -186,7 +180,7 @@ func (r Result) noteOnCost() []string {
 		"a model that was picked by this table.",
 	}
 	if r.Composed.EpsilonRDP != nil {
-		note[len(note)-1] += fmt.Sprintf(" By rdp it is ε = %s.", orDash(r.Composed.EpsilonRDP))
+		note[len(note)-1] += fmt.Sprintf(" By rdp it is ε = %s.", account.OrDash(r.Composed.EpsilonRDP))
 	}
 	if r.Composed.Released != nil {
 		note[2] = fmt.Sprintf("are (ε = %s, δ = %g)-private (%s over all %d planned releases): quote that for",
