@@ -2,6 +2,7 @@ package checkpoints
 
 import (
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -137,21 +138,22 @@ func openRegular(files fileSystem, path string) (file, int64, error) {
 	return f, info.Size(), nil
 }
 
-// OpenRegular opens a file for reading and returns its size. A directory, a device or a named pipe
-// is refused with ErrNotRegular; a symbolic link is followed.
-func OpenRegular(path string) (io.ReadCloser, int64, error) {
-	f, size, err := openRegular(disk.System, path)
-	if err != nil {
-		return nil, 0, err
-	}
-	return struct {
-		io.Reader
-		io.Closer
-	}{content(f), f}, size, nil
-}
-
 // content returns a reader of the whole file, from its beginning.
 func content(f io.ReaderAt) io.Reader { return io.NewSectionReader(f, 0, math.MaxInt64) }
+
+// SHA256 returns the hash of a file, in hexadecimal.
+func SHA256(path string) (string, error) {
+	f, _, err := openRegular(disk.System, path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, content(f)); err != nil {
+		return "", fmt.Errorf("checkpoints: %w", err)
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
 
 // publicRandom returns n random bytes in hexadecimal, for names and identifiers that everybody may
 // see. It has nothing to do with the sources that sample batches and draw noise.

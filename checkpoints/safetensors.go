@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"dpsgd/checkpoints/safetensors"
+	"dpsgd/internal/disk"
 )
 
 // Tensor is one tensor of a model file.
@@ -87,12 +88,12 @@ func ReadModel(path string) ([]Tensor, map[string]string, error) {
 // ReadModelThrough does what [ReadModel] does, and writes every byte that it reads to w, such as a
 // hash.
 func ReadModelThrough(path string, w io.Writer) ([]Tensor, map[string]string, error) {
-	f, size, err := OpenRegular(path)
+	f, size, err := openRegular(disk.System, path)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer f.Close()
-	tensors, metadata, err := parse(bufio.NewReaderSize(io.TeeReader(f, w), 1<<16), size)
+	tensors, metadata, err := parse(bufio.NewReaderSize(io.TeeReader(content(f), w), 1<<16), size)
 	if err != nil {
 		return nil, nil, fmt.Errorf("checkpoints: read %s: %w", path, err)
 	}

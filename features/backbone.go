@@ -3,8 +3,6 @@ package features
 import (
 	"crypto/sha256"
 	"fmt"
-	"io"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -89,17 +87,9 @@ func (b *Backbone) hash() (string, error) {
 	if b.sum != "" {
 		return b.sum, nil
 	}
-	f, err := os.Open(b.File)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
-		return "", err
-	}
-	b.sum = fmt.Sprintf("%x", h.Sum(nil))
-	return b.sum, nil
+	var err error
+	b.sum, err = checkpoints.SHA256(b.File)
+	return b.sum, err
 }
 
 // read returns the tensors of the file, if the bytes that they were read from have its hash.

@@ -3,12 +3,9 @@ package folder
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -205,20 +202,6 @@ func Replace(path string, content []byte) error {
 		return nil
 	}
 	return checkpoints.WriteFileAtomic(path, content, FilePerm)
-}
-
-// SHA256 returns the hash of a file, in hexadecimal.
-func SHA256(path string) (string, error) {
-	f, _, err := checkpoints.OpenRegular(path)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
-		return "", fmt.Errorf("train: %w", err)
-	}
-	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
 // Name returns the name of a folder, without where it lies.

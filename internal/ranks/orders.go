@@ -12,8 +12,8 @@ import (
 	"sync"
 	"unsafe"
 
+	"dpsgd/checkpoints"
 	"dpsgd/data"
-	"dpsgd/internal/folder"
 	"dpsgd/internal/gradients"
 	"dpsgd/internal/kernel"
 	"dpsgd/internal/random"
@@ -62,7 +62,7 @@ var program = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("ranks: %w", err)
 	}
-	return folder.SHA256(path)
+	return checkpoints.SHA256(path)
 })
 
 // mostHashed bounds the values that a fingerprint reads. Of larger sets it reads examples that the

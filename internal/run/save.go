@@ -194,7 +194,7 @@ func (r *Run) Statement(status Status, claimed account.Claim, together statement
 // Publish writes the privacy statement s, with the hash of the model if the folder holds one.
 func (r *Run) Publish(s statement.Statement) (err error) {
 	if folder.HoldsAny(r.Dir, folder.Model) {
-		if s.ModelSHA256, err = folder.SHA256(r.Path(folder.Model)); err != nil {
+		if s.ModelSHA256, err = checkpoints.SHA256(r.Path(folder.Model)); err != nil {
 			return err
 		}
 	}

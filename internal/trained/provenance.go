@@ -112,7 +112,7 @@ func checkSum(dir string) error {
 	if err != nil {
 		return err
 	}
-	found, err := folder.SHA256(filepath.Join(dir, folder.Model))
+	found, err := checkpoints.SHA256(filepath.Join(dir, folder.Model))
 	if err == nil && found != s.ModelSHA256 {
 		err = fmt.Errorf("train: %s: found SHA-256 %s, expected %s as %s says: the file is damaged or of another run; `train resume %s` writes it again: %w",
 			filepath.Join(dir, folder.Model), found, s.ModelSHA256, folder.StatementData, folder.Argument(dir), checkpoints.ErrCorrupt)
