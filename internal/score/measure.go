@@ -42,8 +42,8 @@ func measuresOf(task data.Task, outcomes []outcome, confusion [][4]int) []Measur
 			meanOf("mean_squared_error", outcomes, func(d float64) float64 { return d * d }),
 		}
 	}
-	balanced, f1, auroc := Measure{Name: "balanced_accuracy"}, Measure{Name: "f1"}, Measure{Name: "auroc"}
-	count := 0.0 // of classes or labels of which there are examples with and without
+	var balanced, f1, auroc moments // sums
+	count := 0.0                    // of classes or labels of which there are examples with and without
 	for name, right := range confusion {
 		if right[0]+right[1] == 0 || right[2]+right[3] == 0 {
 			continue
@@ -60,10 +60,7 @@ func measuresOf(task data.Task, outcomes []outcome, confusion [][4]int) []Measur
 	if task == data.Labels {
 		alone, both, pairs = count, count, count // the errors of all labels may come together
 	}
-	balanced.mean(count, alone)
-	f1.mean(count, both)
-	auroc.mean(count, pairs)
-	return []Measure{balanced, f1, auroc}
+	return []Measure{balanced.mean("balanced_accuracy", count, alone), f1.mean("f1", count, both), auroc.mean("auroc", count, pairs)}
 }
 
 // counts returns for each class or label how many examples that have it were found and missed, and
@@ -103,15 +100,15 @@ func Largest(values []float32) int {
 // moments are a mean and the variance of its error.
 type moments struct{ value, variance float64 }
 
-// add adds one class's share of a mean over classes; Low is its variance until mean.
-func (m *Measure) add(of moments) { m.Value, m.Low = m.Value+of.value, m.Low+of.variance }
+// add adds those of an independent number.
+func (m *moments) add(of moments) { m.value, m.variance = m.value+of.value, m.variance+of.variance }
 
-// mean ends a mean over so many classes, with the normal interval of a sum of which an example moves
-// so many parts: the square of their sum is at most that many times the sum of their squares.
-func (m *Measure) mean(count, shared float64) {
-	half := Normal975 * math.Sqrt(shared*m.Low) / count
-	m.Value /= count
-	m.Low, m.High = max(0, m.Value-half), min(1, m.Value+half)
+// mean returns the mean over so many classes of a sum over them, with the normal interval of a sum of
+// which an example moves so many parts: the square of their sum is at most that many times the sum of
+// their squares.
+func (m moments) mean(name string, count, shared float64) Measure {
+	mean, half := m.value/count, Normal975*math.Sqrt(shared*m.variance)/count
+	return Measure{name, mean, max(0, mean-half), min(1, mean+half)}
 }
 
 // ofClass returns the share of a class that is found; of a label, the mean of the shares of those
