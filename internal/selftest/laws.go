@@ -74,6 +74,9 @@ func sampleLaw(r *rig) (finding, error) {
 		f.faults = battery.Poisson(n, q, samples, func(int) []int { return sample(n) })
 		return f, nil
 	case accountant.BallsInBins:
+		if e.Bins == 1 {
+			return everybody(sample), nil
+		}
 		n := min(max(r.plan.Records, fewestRecords), mostRecords)
 		epochs := min(max(joined, fewestSamples/e.Bins), mostSamples)
 		f := finding{measured: fmt.Sprintf("%d epochs of %d samples of %d records, %d statements", epochs, e.Bins, n, battery.BinsStatements), chance: battery.BinsStatements * battery.FalseFailure}

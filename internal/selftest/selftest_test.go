@@ -27,7 +27,7 @@ func TestChecksHold(t *testing.T) {
 	for name, overrides := range map[string][]string{
 		"every rule": {tiny.Convolutional}, "views, adaptive": {tiny.Convolutional, "training.augmentation.views=2", "training.augmentation.flip=true", "privacy.clipping=adaptive"},
 		"adapters":    {tiny.Convolutional, "model.lora.rank=2", "model.train_only=[norms]"},
-		"all records": {"training.sampling=full", "privacy.clipping=per_layer"},
+		"all records": {"training.sampling=full", "privacy.clipping=per_layer"}, "one bin": {"training.sampling=balls_in_bins", "training.batch_size=300"},
 		"many blocks": {"training.sampling=cyclic", "training.blocks=7", "privacy.correlation=auto", "privacy.epsilon=8", "privacy.noise_multiplier=calibrated"},
 	} {
 		t.Run(name, func(t *testing.T) {
