@@ -73,7 +73,7 @@ func TestBackboneGivesWhatTheLastLayerTakes(t *testing.T) {
 		for j := range 5 {
 			got += float64(weight[class*5+j]) * float64(rows[picture*5+j])
 		}
-		if math.Abs(got-float64(want)) > 1e-5 {
+		if !(math.Abs(got-float64(want)) <= 1e-5) {
 			t.Fatalf("logit %d of picture %d is %v by its features, expected %v", class, picture, got, want)
 		}
 	}

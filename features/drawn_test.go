@@ -43,7 +43,7 @@ func TestPicturesAreThoseOfTheVersion(t *testing.T) {
 		p := drawn(c.kind, len(c.want), c.shape, 5, nil)
 		for i, want := range c.want {
 			got := facts{mean(p.At(i)), float64(p.At(i)[c.shape.Width*(c.shape.Height+1)/2])}
-			if math.Abs(got.mean-want.mean) > 1e-3 || math.Abs(got.middle-want.middle) > 1e-3 {
+			if !(math.Abs(got.mean-want.mean) <= 1e-3) || !(math.Abs(got.middle-want.middle) <= 1e-3) {
 				t.Errorf("%s, %v, picture %d: found %.4f, expected %.4f", c.kind, c.shape, i, got, want)
 			}
 		}
@@ -163,14 +163,14 @@ func TestNoiseHasItsSlope(t *testing.T) {
 		var low, high float64
 		for range 200 {
 			noise.fill(slope, dice)
-			if mean, variance := pictureMoments(noise.values); math.Abs(mean) > 1e-12 || math.Abs(variance-1) > 1e-12 {
+			if mean, variance := pictureMoments(noise.values); !(math.Abs(mean) <= 1e-12) || !(math.Abs(variance-1) <= 1e-12) {
 				t.Fatalf("mean %v, variance %v, expected 0 and 1", mean, variance)
 			}
 			low += power(noise, 2)
 			high += power(noise, 8)
 		}
 		got := math.Log(low / high)
-		if want := 2 * slope * math.Log(4); math.Abs(got-want) > 0.5 {
+		if want := 2 * slope * math.Log(4); !(math.Abs(got-want) <= 0.5) {
 			t.Errorf("slope %v: log power falls by %.2f over two octaves, expected %.2f", slope, got, want)
 		} else if math.Abs(2*got-want) < 0.5 {
 			t.Errorf("slope %v: half of it is within bounds", slope)
@@ -204,7 +204,7 @@ func TestCubicInterpolatesAndSumsToOne(t *testing.T) {
 			for _, w := range a.weights {
 				sum += w
 			}
-			if math.Abs(sum-1) > 1e-12 {
+			if !(math.Abs(sum-1) <= 1e-12) {
 				t.Errorf("the weights of pixel %d of %d add up to %v", pixel-canvasMargin, side, sum)
 			}
 		}
@@ -217,13 +217,13 @@ func TestCubicInterpolatesAndSumsToOne(t *testing.T) {
 
 // Half of the radii are below the median of the density, and none outside of the ends.
 func TestLeafRadius(t *testing.T) {
-	if low, high := leafRadius(0, 20), leafRadius(1, 20); math.Abs(low-minRadius) > 1e-12 || math.Abs(high-20) > 1e-9 {
+	if low, high := leafRadius(0, 20), leafRadius(1, 20); !(math.Abs(low-minRadius) <= 1e-12) || !(math.Abs(high-20) <= 1e-9) {
 		t.Errorf("radii from %v to %v, expected from %v to 20", low, high, minRadius)
 	}
 	// The distribution function of r^-3 on [a, b] is (a^-2 - r^-2)/(a^-2 - b^-2).
 	r := leafRadius(0.5, 20)
 	a, b := math.Pow(minRadius, -2), math.Pow(20, -2)
-	if got := (a - 1/(r*r)) / (a - b); math.Abs(got-0.5) > 1e-12 {
+	if got := (a - 1/(r*r)) / (a - b); !(math.Abs(got-0.5) <= 1e-12) {
 		t.Errorf("%v of the radii are below the median", got)
 	}
 }

@@ -75,7 +75,7 @@ func TestTransforms(t *testing.T) {
 				t.Fatalf("%s of %v: found %d rows of %v, expected 40 of %d columns", name, shape, rows.Len(), rows.Shape(), width)
 			}
 			for i := range rows.Len() {
-				if norm := norm(rows, i); math.Abs(norm-1) > 1e-3 {
+				if norm := norm(rows, i); !(math.Abs(norm-1) <= 1e-3) {
 					t.Errorf("%s of %v: row %d has norm %v", name, shape, i, norm)
 				}
 			}
@@ -84,7 +84,7 @@ func TestTransforms(t *testing.T) {
 			for j, v := range x {
 				sum += float64((j*7)%11-5) * float64(v)
 			}
-			if key := fmt.Sprint(name, " of ", shape); math.Abs(sum-values[key]) > 0.01 {
+			if key := fmt.Sprint(name, " of ", shape); !(math.Abs(sum-values[key]) <= 0.01) {
 				t.Errorf("the rows of %s add up to %.4f, expected %.4f", key, sum, values[key])
 			}
 			for j, h := range alone.Train.(*data.Features).Halves(0) {
@@ -124,7 +124,7 @@ func TestPatchesOfScalesArePowersOfTheirResponses(t *testing.T) {
 			t.Fatalf("%d values of two scales, expected %d", len(got), len(want))
 		}
 		for i, v := range got {
-			if w := math.Pow(float64(want[i]), power); math.Abs(float64(v)-w) > 1e-6 {
+			if w := math.Pow(float64(want[i]), power); !(math.Abs(float64(v)-w) <= 1e-6) {
 				t.Fatalf("value %d to the power %v is %v, expected %v", i, power, v, w)
 			}
 		}
@@ -228,7 +228,7 @@ func TestCentred(t *testing.T) {
 		}
 		kernel.FromHalves(y, after.Halves(i))
 		for j := range x {
-			if want := float64(x[j]) / math.Sqrt(square); math.Abs(float64(y[j])-want) > 1e-3*math.Abs(want)+1e-6 {
+			if want := float64(x[j]) / math.Sqrt(square); !(math.Abs(float64(y[j])-want) <= 1e-3*math.Abs(want)+1e-6) {
 				t.Fatalf("row %d, column %d: found %v, expected %v", i, j, y[j], want)
 			}
 		}
@@ -237,7 +237,7 @@ func TestCentred(t *testing.T) {
 		}
 	}
 	same := again()
-	if err := Centre(same, make([]float32, width), nil); err != nil || math.Abs(norm(same, 3)-1) > 1e-3 {
+	if err := Centre(same, make([]float32, width), nil); err != nil || !(math.Abs(norm(same, 3)-1) <= 1e-3) {
 		t.Errorf("without a mean: norm %v (%v)", norm(same, 3), err)
 	}
 }

@@ -141,7 +141,7 @@ func TestApplyIsTheDefinition(t *testing.T) {
 			f.apply(images, nil)
 			for i := range 40 {
 				for j, want := range definition(rows[i*testWidth : (i+1)*testWidth]) {
-					if got := float64(images[i*testWidth+j]); math.Abs(got-want) > 2e-5 {
+					if got := float64(images[i*testWidth+j]); !(math.Abs(got-want) <= 2e-5) {
 						t.Fatalf("%d drawn rows, %d directions: value %d of row %d is %v, expected %v", n, k, j, i, got, want)
 					}
 				}
@@ -198,7 +198,7 @@ func TestWhatDoesNotVary(t *testing.T) {
 	}
 	f.apply(drawn, nil)
 	for i := range n {
-		if norm := math.Sqrt(kernel.SumSquares(drawn[i*testWidth : (i+1)*testWidth])); math.Abs(norm-1) > 1e-6 {
+		if norm := math.Sqrt(kernel.SumSquares(drawn[i*testWidth : (i+1)*testWidth])); !(math.Abs(norm-1) <= 1e-6) {
 			t.Errorf("the norm of row %d is %v, expected 1", i, norm)
 		}
 	}

@@ -64,7 +64,7 @@ func TestMapsAreThoseOfPyTorch(t *testing.T) {
 		}
 		for i, w := range want {
 			// Convolutions are right to 5e-6 of the largest output, in each of seven layers.
-			if math.Abs(float64(got[i])-w) > 1e-4*(1+math.Abs(w)) {
+			if !(math.Abs(float64(got[i])-w) <= 1e-4*(1+math.Abs(w))) {
 				t.Fatalf("%v: value %d is %v, expected %v", shape, i, got[i], w)
 			}
 		}
@@ -99,7 +99,7 @@ func TestValuesBelongToThePicture(t *testing.T) {
 	e.Extract(alone, pitch, picture)
 	e.Extract(mirrored, pitch, mirror)
 	for i, v := range alone {
-		if math.Abs(float64(v-mirrored[i])) > 1e-5*(1+math.Abs(float64(v))) {
+		if !(math.Abs(float64(v-mirrored[i])) <= 1e-5*(1+math.Abs(float64(v)))) {
 			t.Fatalf("value %d is %v, of the mirror image %v", i, v, mirrored[i])
 		}
 	}

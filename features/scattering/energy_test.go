@@ -68,7 +68,7 @@ func TestDistancesShrink(t *testing.T) {
 	for side, want := range map[int]float64{12: 0.28259, 16: 0.28040} {
 		square, direction := lipschitzSquared(side)
 		bound := math.Sqrt(square)
-		if math.Abs(bound-want) > 1e-5 {
+		if !(math.Abs(bound-want) <= 1e-5) {
 			t.Errorf("%d pixels: distances shrink to %.5f at most, expected %.5f", side, bound, want)
 		}
 		shape := size(side, side, 1)

@@ -12,7 +12,7 @@ func TestWaveletsHaveMeanZero(t *testing.T) {
 	for _, s := range []scale{fine, coarse} {
 		for angle := range angles {
 			re, im := s.morlet(float64(angle) * math.Pi / angles)
-			if a, b := sum(re), sum(im); math.Abs(a) > 1e-15 || math.Abs(b) > 1e-15 {
+			if a, b := sum(re), sum(im); !(math.Abs(a) <= 1e-15) || !(math.Abs(b) <= 1e-15) {
 				t.Errorf("size %d, angle %d: sum %g + %gi, expected 0", s.size, angle, a, b)
 			}
 		}
@@ -53,7 +53,7 @@ func mirror(s scale, filter []float64) []float64 {
 
 func TestWindowsSumToOne(t *testing.T) {
 	for _, window := range [][]float64{fullWindow, halfWindow} {
-		if s := sum(window); math.Abs(s-1) > 1e-14 {
+		if s := sum(window); !(math.Abs(s-1) <= 1e-14) {
 			t.Errorf("sum %g, expected 1", s)
 		}
 	}
@@ -82,7 +82,7 @@ func TestLittlewoodPaleySum(t *testing.T) {
 			leastBelowHalf = min(leastBelowHalf, total)
 		}
 	}
-	if math.Abs(most-1) > 1e-9 || math.Abs(least-0.12298) > 1e-5 || leastBelowHalf < 0.75 {
+	if !(math.Abs(most-1) <= 1e-9) || !(math.Abs(least-0.12298) <= 1e-5) || leastBelowHalf < 0.75 {
 		t.Errorf("between %.6f (%.6f below half the highest frequency) and %.12f, "+
 			"expected 0.12298, at least 0.75, and 1", least, leastBelowHalf, most)
 	}

@@ -44,7 +44,7 @@ func TestDifferencing(t *testing.T) {
 			if noise == Gaussian {
 				want += delta
 			}
-			if want /= 1 + math.Exp(g.Epsilon); math.Abs(g.Bound-want) > 1e-12 {
+			if want /= 1 + math.Exp(g.Epsilon); !(math.Abs(g.Bound-want) <= 1e-12) {
 				t.Errorf("%s, ε = %g: the bound is %v, expected %v", noise, g.Epsilon, g.Bound, want)
 			}
 		}
@@ -58,13 +58,13 @@ func TestBestAttack(t *testing.T) {
 	src := random.ForTest(1)
 	for _, epsilon := range differencingEpsilons {
 		g, err := guess(Laplace, epsilon, 1, src)
-		if want := 1 / (1 + math.Exp(-epsilon)); err != nil || math.Abs(g.Allowed-want) > 1e-9 {
+		if want := 1 / (1 + math.Exp(-epsilon)); err != nil || !(math.Abs(g.Allowed-want) <= 1e-9) {
 			t.Errorf("ε = %g: found %v, expected %v (%v)", epsilon, g.Allowed, want, err)
 		}
 		sigma, err := Gaussian.forEpsilon(epsilon)
 		tiny.Check(t, err)
 		g, err = guess(Gaussian, epsilon, 1, src)
-		if want := math.Erfc(-1/(2*sigma)/math.Sqrt2) / 2; err != nil || math.Abs(g.Allowed-want) > 1e-9 {
+		if want := math.Erfc(-1/(2*sigma)/math.Sqrt2) / 2; err != nil || !(math.Abs(g.Allowed-want) <= 1e-9) {
 			t.Errorf("ε = %g: found %v, expected %v (%v)", epsilon, g.Allowed, want, err)
 		}
 	}
@@ -102,7 +102,7 @@ func TestReconstruction(t *testing.T) {
 			if row.Ratio >= 4 && row.Allowed > 0.66 {
 				t.Errorf("%s: %.3f allowed at %g·√people, expected little above a half", noise, row.Allowed, row.Ratio)
 			}
-			if math.Abs(found.Accuracy-row.Expected) > spread(found, row.Expected)+0.01 {
+			if !(math.Abs(found.Accuracy-row.Expected) <= spread(found, row.Expected)+0.01) {
 				t.Errorf("%s: %.3f found at %g·√people, expected %.3f of least squares", noise, found.Accuracy, row.Ratio, row.Expected)
 			}
 		}
@@ -119,7 +119,7 @@ func TestSensitivity(t *testing.T) {
 	const epsilon = 0.7
 	s := tiny.Must(Sensitivities(500, epsilon, 5000))(t)
 	for _, q := range s.Queries {
-		if q.Measured > q.Bound || math.Abs(q.Worst-q.Bound) > 1e-12 || math.Abs(q.Noise-math.Sqrt2*q.Bound/epsilon) > 1e-12 {
+		if q.Measured > q.Bound || !(math.Abs(q.Worst-q.Bound) <= 1e-12) || !(math.Abs(q.Noise-math.Sqrt2*q.Bound/epsilon) <= 1e-12) {
 			t.Errorf("%+v", q)
 		}
 	}

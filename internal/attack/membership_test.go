@@ -24,7 +24,7 @@ func TestAudit(t *testing.T) {
 		{audit{200, 200, 120}, 0.1, 1e-3, 0.034947020186869314},
 		{audit{10, 10, 10}, 800, 0, 1},
 	} {
-		if found := tt.audit.likeliness(tt.epsilon, tt.delta); math.Abs(found-tt.want) > 1e-9*tt.want {
+		if found := tt.audit.likeliness(tt.epsilon, tt.delta); !(math.Abs(found-tt.want) <= 1e-9*tt.want) {
 			t.Errorf("%+v: found %v, expected %v", tt, found, tt.want)
 		}
 	}
@@ -38,7 +38,7 @@ func TestAudit(t *testing.T) {
 		{audit{100, 100, 50}, 0, 0},
 		{audit{}, 0, 0},
 	} {
-		if found := tt.audit.leastEpsilon(tt.delta, 0.05); math.Abs(found-tt.want) > 1e-8 {
+		if found := tt.audit.leastEpsilon(tt.delta, 0.05); !(math.Abs(found-tt.want) <= 1e-8) {
 			t.Errorf("%+v: found %v, expected %v", tt, found, tt.want)
 		}
 	}
@@ -63,7 +63,7 @@ func TestTell(t *testing.T) {
 	} {
 		m := tiny.Must(Tell(normals(20000, mu, src), normals(10000, 0, src), 1e-5, 0.05))(t)
 		last := m.Operating[len(m.Operating)-1]
-		if m.Low > want.auc || m.High < want.auc || m.High-m.Low > 0.02 || math.Abs(last.TruePositive.Accuracy-want.power) > 0.02 || math.Abs(last.TrueNegative.Accuracy-want.power) > 0.02 || last.FalsePositive.Accuracy != 0.1 || last.FalseNegative.Accuracy != 0.1 {
+		if m.Low > want.auc || m.High < want.auc || m.High-m.Low > 0.02 || !(math.Abs(last.TruePositive.Accuracy-want.power) <= 0.02) || !(math.Abs(last.TrueNegative.Accuracy-want.power) <= 0.02) || last.FalsePositive.Accuracy != 0.1 || last.FalseNegative.Accuracy != 0.1 {
 			t.Errorf("μ = %v: found %+v", mu, m)
 		}
 		if mu == 0 && m.EpsilonAtLeast > 0 {
@@ -106,11 +106,11 @@ func TestAreaCountsPairs(t *testing.T) {
 			}
 		}
 	}
-	if want := pairs / 12; math.Abs(m.AUC-want) > 1e-12 {
+	if want := pairs / 12; !(math.Abs(m.AUC-want) <= 1e-12) {
 		t.Errorf("found %v, expected %v", m.AUC, want)
 	}
 	same, err := Tell(make([]float64, 10), make([]float64, 10), 1e-5, 0.05)
-	if err != nil || math.Abs(same.AUC-0.5) > 1e-12 || same.Operating[2].TruePositive.Correct != 0 {
+	if err != nil || !(math.Abs(same.AUC-0.5) <= 1e-12) || same.Operating[2].TruePositive.Correct != 0 {
 		t.Errorf("a model that says the same of all: found %+v (%v)", same, err)
 	}
 	if _, err := Tell([]float64{1, math.NaN()}, others, 1e-5, 0.05); err == nil {
@@ -125,7 +125,7 @@ func TestMargin(t *testing.T) {
 	sum := math.Exp(1) + math.Exp(-0.5) + math.Exp(2)
 	for label, l := range logits {
 		p := math.Exp(float64(l)) / sum
-		if found, want := score.Margin(logits, label), math.Log(p/(1-p)); math.Abs(found-want) > 1e-12 {
+		if found, want := score.Margin(logits, label), math.Log(p/(1-p)); !(math.Abs(found-want) <= 1e-12) {
 			t.Errorf("class %d: found %v, expected %v", label, found, want)
 		}
 	}

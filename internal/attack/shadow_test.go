@@ -68,7 +68,7 @@ func TestLikelihoods(t *testing.T) {
 func TestLikelihoodOfOne(t *testing.T) {
 	shadows := []model{{margins: []float64{3}, in: []bool{true}}, {margins: []float64{1}, in: []bool{true}}, {margins: []float64{0}, in: []bool{false}}, {margins: []float64{2}, in: []bool{false}}}
 	online, offline := likelihoods([]float64{2}, shadows)
-	if math.Abs(online[0]-0.25) > 1e-12 || math.Abs(offline[0]-1/math.Sqrt2) > 1e-12 {
+	if !(math.Abs(online[0]-0.25) <= 1e-12) || !(math.Abs(offline[0]-1/math.Sqrt2) <= 1e-12) {
 		t.Errorf("found %v and %v, expected 1/4 and 1/√2", online, offline)
 	}
 	if online, offline = likelihoods([]float64{2}, shadows[:2]); online[0] != 0 || offline[0] != 0 {

@@ -202,14 +202,14 @@ func TestEstimators(t *testing.T) {
 	a := audited(t)
 	a.Delta = 1e-5
 	r := observedSteps(t, a, 1000, plain(1, nil))
-	if found := r.Tests[0].Claimed; math.Abs(found-4.3772) > 1e-4 {
+	if found := r.Tests[0].Claimed; !(math.Abs(found-4.3772) <= 1e-4) {
 		t.Errorf("found a claim of %v, expected 4.3772", found)
 	}
 	for _, c := range []struct {
 		k, n        int
 		level, want float64
 	}{{0, 100, 0.05, 1 - math.Pow(0.05, 0.01)}, {99, 100, 0.05, math.Pow(0.95, 0.01)}, {100, 100, 0.05, 1}} {
-		if found := upperEnd(c.k, c.n, c.level); math.Abs(found-c.want) > 1e-9 {
+		if found := upperEnd(c.k, c.n, c.level); !(math.Abs(found-c.want) <= 1e-9) {
 			t.Errorf("%d of %d: found %v, expected %v", c.k, c.n, found, c.want)
 		}
 	}
@@ -278,7 +278,7 @@ func TestGuessesAreByLikelihoodRatio(t *testing.T) {
 	}))(t)
 	largest := slices.Max(want[:])
 	for i, f := range found {
-		if math.Abs(math.Log(math.Abs(f))-(want[i]-largest)) > 1e-9 {
+		if !(math.Abs(math.Log(math.Abs(f))-(want[i]-largest)) <= 1e-9) {
 			t.Fatalf("canary %d: found the ratio %v, expected %v", i, math.Abs(f), math.Exp(want[i]-largest))
 		}
 	}

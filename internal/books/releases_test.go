@@ -138,7 +138,7 @@ func TestQuestionsOfAnExtendedRun(t *testing.T) {
 		}
 		at := r.Question(account.Delta)
 		at.Epsilon = run.Epsilon
-		if found, err = a.Answer(at); err != nil || math.Abs(found.Delta-1e-4) > 1e-6 {
+		if found, err = a.Answer(at); err != nil || !(math.Abs(found.Delta-1e-4) <= 1e-6) {
 			t.Errorf("%s: δ %v (%v) at ε %v, expected 1e-4", name, found.Delta, err, run.Epsilon)
 		}
 		further := r.Question(account.Steps)

@@ -39,7 +39,7 @@ func TestWilson(t *testing.T) {
 		{0, 0, 0, 1},
 	} {
 		low, high := score.Wilson(test.correct, test.examples)
-		if math.Abs(low-test.low) > 1e-12 || math.Abs(high-test.high) > 1e-12 {
+		if !(math.Abs(low-test.low) <= 1e-12) || !(math.Abs(high-test.high) <= 1e-12) {
 			t.Errorf("%d of %d: found %v to %v, expected %v to %v", test.correct, test.examples, low, high, test.low, test.high)
 		}
 	}
@@ -49,7 +49,7 @@ func TestWilson(t *testing.T) {
 func TestDifference(t *testing.T) {
 	a, b := score.NewShare(56, 70), score.NewShare(48, 80)
 	difference, low, high := score.Difference(a, b)
-	if math.Abs(difference-0.2) > 1e-12 || math.Abs(low-0.0524) > 5e-5 || math.Abs(high-0.3339) > 5e-5 {
+	if !(math.Abs(difference-0.2) <= 1e-12) || !(math.Abs(low-0.0524) <= 5e-5) || !(math.Abs(high-0.3339) <= 5e-5) {
 		t.Errorf("found %v from %v to %v, expected 0.2 from 0.0524 to 0.3339", difference, low, high)
 	}
 	if d, l, h := score.Difference(b, a); d != -difference || l != -high || h != -low {
@@ -70,7 +70,7 @@ func TestIntervalsOfMeasures(t *testing.T) {
 	}
 	m := measured([]int{0, 0, 0, 1, 1, 1}, -2, -1, 1, 2, 1.5, -1.5)[2]
 	all, one := measured([]int{0, 1}, -1, 1), measured([]int{1}, 1)
-	if math.Abs(m.Value-7.0/9) > 1e-12 || math.Abs(m.Low-0.3107) > 1e-4 || all[0].Low > 0.9 || all[1].Low > 0.9 || all[2].Low > 0.9 || one != nil {
+	if !(math.Abs(m.Value-7.0/9) <= 1e-12) || !(math.Abs(m.Low-0.3107) <= 1e-4) || all[0].Low > 0.9 || all[1].Low > 0.9 || all[2].Low > 0.9 || one != nil {
 		t.Errorf("found %v, %v and %v", m, all, one)
 	}
 }

@@ -305,7 +305,7 @@ func TestChanceIsDrawnAnew(t *testing.T) {
 			drawn++
 			return finding{chance: 1e-4, faults: make([]string, max(0, broken-drawn+1))}, nil
 		}}.carryOut(nil))(t)
-		if done.Passed != (broken < 3) || drawn != min(broken+1, 3) || math.Abs(done.Chance-1e-12) > 1e-20 {
+		if done.Passed != (broken < 3) || drawn != min(broken+1, 3) || !(math.Abs(done.Chance-1e-12) <= 1e-20) {
 			t.Errorf("broken %d times: found %+v after %d sets of draws", broken, done, drawn)
 		}
 	}

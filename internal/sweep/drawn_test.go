@@ -196,7 +196,7 @@ func TestCostOfTheBestIsOfWhatCanBeDrawn(t *testing.T) {
 		s, o := sweepOf(t, base, drawnSweep), sweepOptions(t)
 		startWith(t, s, o, points...)
 		r := runSweep(t, s, o)
-		if r.Selected == nil || math.Abs(r.Selected.Epsilon/want-1) > 1e-11 || r.Selected.Delta != 1e-4 || r.Selected.Accountant != "rdp" || r.Selected.Number != "poisson with mean 3" {
+		if r.Selected == nil || !(math.Abs(r.Selected.Epsilon/want-1) <= 1e-11) || r.Selected.Delta != 1e-4 || r.Selected.Accountant != "rdp" || r.Selected.Number != "poisson with mean 3" {
 			t.Errorf("%d points: found %+v, expected ε = %v", len(points), r.Selected, want)
 		}
 	}
@@ -238,13 +238,13 @@ func TestSelectionIsOfAllThatCanHaveHappened(t *testing.T) {
 			found := tiny.Must(ended.selected())(t)
 			a := tiny.Must(rdp.New(relation, rdp.DefaultOrders()))(t)
 			want := tiny.Must(a.Selection(append(kinds(t, "full", 24, 24)[:1], kind), 3, math.Inf(1), 1e-4))(t)
-			if math.Abs(found.Epsilon/want.Epsilon-1) > 1e-11 {
+			if !(math.Abs(found.Epsilon/want.Epsilon-1) <= 1e-11) {
 				t.Errorf("%v: found ε = %v, expected %v", relation, found.Epsilon, want.Epsilon)
 			}
 		}
 		of := statement.Statement{AddedDelta: 0x1p-100, Features: "f", InitialWeights: "w", Task: data.Number, Facts: []statement.Fact{{Name: "Tokens", Value: "public"}}}
 		s := ended.selection(r, of, nil)
-		if want := 3 * 2 * 0x1p-100 * (1 + math.Exp(2)); math.Abs(s.AddedDelta/want-1) > 1e-15 {
+		if want := 3 * 2 * 0x1p-100 * (1 + math.Exp(2)); !(math.Abs(s.AddedDelta/want-1) <= 1e-15) {
 			t.Errorf("found %v added to δ, expected %v", s.AddedDelta, want)
 		}
 		if !slices.Contains(s.Facts, of.Facts[0]) || s.Features != "f" || s.InitialWeights != "w" || s.Task != data.Number {

@@ -95,7 +95,7 @@ func TestFirstVersionEvaluates(t *testing.T) {
 			continue
 		}
 		// Kernels of other processors round differently, which may move a picture or two of 2,000.
-		if math.Abs(float64(score.TestAccuracy)-reported.TestAccuracy) > 0.001 {
+		if !(math.Abs(float64(score.TestAccuracy)-reported.TestAccuracy) <= 0.001) {
 			t.Errorf("%s: found accuracy %v, expected %v", run, score.TestAccuracy, reported.TestAccuracy)
 		}
 		want := firstSpent(t, run)

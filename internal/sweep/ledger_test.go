@@ -100,7 +100,7 @@ func TestRunsOnOneDataSetAddUp(t *testing.T) {
 			continue
 		}
 		want, err := account.SpentBy("rdp", tiny.Ledger(t, tinyrun.Plan(t).Event(0), 12+8+24), 1e-5)
-		if err != nil || math.Abs(total.Fixed.Epsilon/want.Epsilon-1) > 1e-12 || total.Epsilon <= total.Fixed.Epsilon || total.Releases != 44 || total.Delta != 1e-5 || len(total.Runs) != 4 {
+		if err != nil || !(math.Abs(total.Fixed.Epsilon/want.Epsilon-1) <= 1e-12) || total.Epsilon <= total.Fixed.Epsilon || total.Releases != 44 || total.Delta != 1e-5 || len(total.Runs) != 4 {
 			t.Errorf("found %+v (%v), expected ε = %v of 44 releases, those of the deleted run among them", total, err, want.Epsilon)
 		}
 		if total.Runs[0].Run != "tiny-1" || total.Runs[0].Epsilon != first.Epsilon || total.Runs[2].Run != "sweep/clip_norm=0.1" {

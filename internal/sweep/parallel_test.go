@@ -55,7 +55,7 @@ func TestTrialsSideBySide(t *testing.T) {
 			t.Errorf("row %d is %+v, expected %+v", i, row, other)
 		}
 	}
-	if len(r.Rows) != 8 || math.Abs(r.Composed.Epsilon/one.Composed.Epsilon-1) > 1e-12 {
+	if len(r.Rows) != 8 || !(math.Abs(r.Composed.Epsilon/one.Composed.Epsilon-1) <= 1e-12) {
 		t.Errorf("found %d rows with ε = %v together, expected %v", len(r.Rows), r.Composed.Epsilon, one.Composed.Epsilon)
 	}
 	if check, err := books.Verify(o.RunsDir, ""); err != nil || check.Releases != 96 || check.Runs != 8 {

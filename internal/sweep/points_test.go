@@ -150,7 +150,7 @@ func TestSimulationsAtASmallScale(t *testing.T) {
 	target := cost(t, 12)
 	want := cost(t, 12, "training.batch_size=10", "privacy.noise_multiplier=0.25")
 	for _, row := range r.Rows {
-		if row.TargetEpsilon == nil || *row.TargetEpsilon != target || math.Abs(row.Epsilon/want-1) > 1e-12 || row.Steps != 12 || row.Epsilon <= target {
+		if row.TargetEpsilon == nil || *row.TargetEpsilon != target || !(math.Abs(row.Epsilon/want-1) <= 1e-12) || row.Steps != 12 || row.Epsilon <= target {
 			t.Errorf("found %s, expected ε = %v and a target of %v", tiny.JSON(t, row), want, target)
 		}
 	}

@@ -167,7 +167,7 @@ func TestSweepComposesItsTrials(t *testing.T) {
 	}
 	want := tiny.Must(tinyrun.Plan(t).Spent(all))(t)
 	// The order of the sum over the ledgers is another one.
-	if r.Composed == nil || math.Abs(r.Composed.Epsilon/want.Epsilon-1) > 1e-12 || r.Composed.Releases != 96 || r.Composed.Delta != 1e-4 {
+	if r.Composed == nil || !(math.Abs(r.Composed.Epsilon/want.Epsilon-1) <= 1e-12) || r.Composed.Releases != 96 || r.Composed.Delta != 1e-4 {
 		t.Fatalf("found %+v, expected ε = %v of 96 releases", r.Composed, want.Epsilon)
 	}
 	for _, row := range r.Rows {
@@ -197,7 +197,7 @@ func TestSweepComposesTurns(t *testing.T) {
 		}
 		r := runSweep(t, sweepOf(t, base, "name: sweep\nbase: base.yaml\ngrid: {optimizer.learning_rate: [0.1, 0.5]}\nseeds: [1, 2]\n"), sweepOptions(t))
 		cost := tiny.Must(account.SpentBy("rdp", tiny.Ledger(t, want.Event, want.Count), 1e-4))(t)
-		if r.Composed == nil || math.Abs(r.Composed.Epsilon/cost.Epsilon-1) > 1e-12 {
+		if r.Composed == nil || !(math.Abs(r.Composed.Epsilon/cost.Epsilon-1) <= 1e-12) {
 			t.Errorf("%s: found %+v, expected ε = %v", training, r.Composed, cost.Epsilon)
 		}
 	}
@@ -209,7 +209,7 @@ func TestSweepComposesAtTheLeastDelta(t *testing.T) {
 	for _, order := range []string{"[1e-4, 1e-6, 1e-5]", "[1e-6, 1e-4]"} {
 		r := runSweep(t, sweepOf(t, tiny.Config, "name: sweep\nbase: base.yaml\ngrid: {privacy.delta: "+order+"}\n"), sweepOptions(t))
 		want, err := account.SpentBy("rdp", tiny.Ledger(t, tinyrun.Plan(t).Event(0), 12*len(r.Rows)), 1e-6)
-		if err != nil || r.Composed.Delta != 1e-6 || math.Abs(r.Composed.Epsilon/want.Epsilon-1) > 1e-12 {
+		if err != nil || r.Composed.Delta != 1e-6 || !(math.Abs(r.Composed.Epsilon/want.Epsilon-1) <= 1e-12) {
 			t.Errorf("%s: found %+v (%v), expected ε = %v at δ = 1e-6", order, r.Composed, err, want.Epsilon)
 		}
 	}

@@ -77,7 +77,7 @@ func TestPredictEqualsEval(t *testing.T) {
 			score := tiny.Must(train.Evaluate(run, o))(t)
 			tiny.Check(t, os.RemoveAll(filepath.Join(dir, "train")))
 			accuracy, loss := correct(t, open(t, run), dir)
-			if accuracy != float64(score.TestAccuracy) || math.Abs(loss-score.TestLoss) > 1e-6 {
+			if accuracy != float64(score.TestAccuracy) || !(math.Abs(loss-score.TestLoss) <= 1e-6) {
 				t.Errorf("found accuracy %v and loss %v, expected %v and %v as evaluated", accuracy, loss, score.TestAccuracy, score.TestLoss)
 			}
 			if accuracy < 0.5 {
