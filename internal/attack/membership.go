@@ -321,13 +321,19 @@ func (a audit) leastEpsilon(delta, level float64) float64 {
 	if a.guesses == 0 || a.likeliness(0, delta) > level {
 		return 0
 	}
-	low, high := 0.0, float64(mostEpsilon)
-	for range 60 {
-		if middle := (low + high) / 2; a.likeliness(middle, delta) <= level {
+	low, _ := halved(0, mostEpsilon, 60, func(epsilon float64) bool { return a.likeliness(epsilon, delta) <= level })
+	return low
+}
+
+// halved halves an interval so often, by whether its middle is below what is sought, and returns the
+// ends of what is left.
+func halved(low, high float64, times int, below func(float64) bool) (float64, float64) {
+	for range times {
+		if middle := (low + high) / 2; below(middle) {
 			low = middle
 		} else {
 			high = middle
 		}
 	}
-	return low
+	return low, high
 }

@@ -1,6 +1,7 @@
 package attack
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -127,20 +128,15 @@ func (a Audited) oneRun(ctx context.Context, level float64, open func(release.Pl
 		}
 		return []Tested{any, curve}, err
 	}
-	for range 7 {
-		middle := (low + high) / 2
-		at, below, err := refuted(math.Exp2(middle))
-		if err != nil {
-			return nil, err
+	halved(low, high, 7, func(exponent float64) bool {
+		at, refutes, failed := refuted(math.Exp2(exponent))
+		if err = cmp.Or(err, failed); refutes {
+			g = at
 		}
-		if below {
-			high, g = middle, at
-		} else {
-			low = middle
-		}
-	}
+		return !refutes
+	})
 	curve.AtLeast = g.Epsilon
-	return []Tested{any, curve}, nil
+	return []Tested{any, curve}, err
 }
 
 // refuted reports whether guesses refute, at the level, that the run has factor times the claimed

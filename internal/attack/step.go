@@ -334,17 +334,11 @@ func mostNoise(a accountant.Accountant, e accountant.Event, alpha, beta float64)
 		err = cmp.Or(err, failed)
 		return curve.TypeII(alpha) > beta
 	}
-	low, high := -10.0, 10.0
-	if with(e, 1, 1) == nil || !above(high) {
+	const far = 10
+	if with(e, 1, 1) == nil || !above(far) {
 		return 0, nil, err
 	}
-	for range 30 {
-		if middle := (low + high) / 2; above(middle) {
-			high = middle
-		} else {
-			low = middle
-		}
-	}
+	_, high := halved(-far, far, 30, func(exponent float64) bool { return !above(exponent) })
 	return math.Exp2(high), with(e, math.Exp2(high), 1), err
 }
 
