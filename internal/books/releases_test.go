@@ -21,14 +21,9 @@ import (
 	"dpsgd/internal/train"
 )
 
-// costOf asks what a run has spent by its ledger, by the accountant and at the δ of its
-// configuration.
-func costOf(dir string) (account.Cost, error) {
-	r, err := books.ReadReleases(dir)
-	if err != nil {
-		return account.Cost{}, err
-	}
-	return new(account.Answerer).Answer(r.Question(account.Epsilon))
+// costOf asks what a run has spent by its ledger, by the accountant and at the δ of its configuration.
+func costOf(t *testing.T, dir string) account.Cost {
+	return tiny.Must(new(account.Answerer).Answer(tiny.Must(books.ReadReleases(dir))(t).Question(account.Epsilon)))(t)
 }
 
 // What a run claims, and what it has released, can be read while it is going on, and reading
@@ -36,12 +31,12 @@ func costOf(dir string) (account.Cost, error) {
 func TestReleasesAreReadWhileRunning(t *testing.T) {
 	o := tinyrun.Options(t)
 	plan := tinyrun.Plan(t)
-	planned := must(plan.After(plan.Steps))
+	planned := tiny.Must(plan.After(plan.Steps))(t)
 	asked := 0
 	o.Stepped = func(p train.Progress) {
 		dir := filepath.Join(o.RunsDir, "tiny-1")
-		c := must(costOf(dir))
-		want := must(plan.After(p.Step))
+		c := costOf(t, dir)
+		want := tiny.Must(plan.After(p.Step))(t)
 		made := &c
 		if p.Step < p.Steps {
 			made = c.Made
@@ -55,10 +50,10 @@ func TestReleasesAreReadWhileRunning(t *testing.T) {
 	if asked != 12 {
 		t.Errorf("asked %d times, expected 12", asked)
 	}
-	if c, err := costOf(r.Run); err != nil || c.Epsilon != r.Epsilon {
-		t.Errorf("found %+v (%v) of a run that ended at ε = %v", c, err, r.Epsilon)
+	if c := costOf(t, r.Run); c.Epsilon != r.Epsilon {
+		t.Errorf("found %+v of a run that ended at ε = %v", c, r.Epsilon)
 	}
-	if _, err := costOf(o.RunsDir); !errors.Is(err, folder.ErrNoRun) {
+	if _, err := books.ReadReleases(o.RunsDir); !errors.Is(err, folder.ErrNoRun) {
 		t.Errorf("found error %v, expected ErrNoRun", err)
 	}
 }
@@ -69,13 +64,13 @@ func TestQuestionOfARun(t *testing.T) {
 	o := tinyrun.Options(t)
 	plan := tinyrun.Plan(t)
 	r := tinyrun.Train(t, o)
-	releases := must(books.ReadReleases(r.Run))
+	releases := tiny.Must(books.ReadReleases(r.Run))(t)
 	q := releases.Question(account.Steps)
 	if q.Accountant != plan.Accountant.Name() || q.Delta != plan.Delta || q.Step != plan.Event(0) || q.Ledger.Count() != 12 {
 		t.Errorf("found %+v", q)
 	}
 	q.Epsilon = 2 * r.Epsilon
-	c := must(new(account.Answerer).Answer(q))
+	c := tiny.Must(new(account.Answerer).Answer(q))(t)
 	more := *c.Steps
 	for _, test := range []struct {
 		steps  int
@@ -99,7 +94,7 @@ func TestRowsOfSweptValues(t *testing.T) {
 	for value, want := range map[string]string{
 		"0.1": "0.1", "1e-5": "1e-5", ".5": "0.5", "true": "true", "none": `"none"`, "adam": `"adam"`, "[1, 2]": "[1,2]", ".inf": `".inf"`,
 	} {
-		line := must(json.Marshal(books.Row{Trial: "a", Test: score.Untested(), Settings: []configs.Setting{{Key: "b.z", Value: value}, {Key: "b.a", Value: "c"}}}))
+		line := tiny.Must(json.Marshal(books.Row{Trial: "a", Test: score.Untested(), Settings: []configs.Setting{{Key: "b.z", Value: value}, {Key: "b.a", Value: "c"}}}))(t)
 		if !strings.HasPrefix(string(line), `{"trial":"a","b.z":`+want+`,"b.a":"c","test_accuracy":null,`) {
 			t.Errorf("%s: found %s, expected %s", value, line, want)
 		}
@@ -113,13 +108,6 @@ func TestRowsOfSweptValues(t *testing.T) {
 	}
 }
 
-func must[V any](v V, err error) V {
-	if err != nil {
-		panic(err)
-	}
-	return v
-}
-
 // Every question about an extended run is answered at the share of δ that its choices leave: ε is
 // what the run itself says, δ at that ε is the δ of its configuration, further steps fit as far as
 // that goes.
@@ -127,7 +115,7 @@ func TestQuestionsOfAnExtendedRun(t *testing.T) {
 	for _, name := range []string{"rdp", "exact", "pld"} {
 		o := tinyrun.Options(t)
 		first := tinyrun.Train(t, o, "privacy.accountant="+name)
-		must(train.Extend(first.Run, 0, 24, o))
+		tiny.Must(train.Extend(first.Run, 0, 24, o))(t)
 		run := tinyrun.Fit(t, tinyrun.Open(t, first.Run, o))
 		r, err := books.ReadReleases(first.Run)
 		tiny.Check(t, err)
@@ -169,7 +157,7 @@ func TestQuestionsOfAnExtendedRun(t *testing.T) {
 func TestSumOfRuns(t *testing.T) {
 	o := tinyrun.Options(t)
 	a, b, c := tinyrun.Train(t, o).Run, tinyrun.Train(t, o).Run, tinyrun.Train(t, o).Run
-	whole := must(books.Show(o.RunsDir))
+	whole := tiny.Must(books.Show(o.RunsDir))(t)
 	all, err := books.Sum([]string{a, b, c})
 	if err != nil || len(all) != 1 || all[0].Epsilon != whole.Datasets[0].Epsilon || all[0].Releases != 36 || len(all[0].Runs) != 3 {
 		t.Errorf("%+v (%v), expected what the ledger of the data says: %+v", all, err, whole.Datasets)
@@ -198,12 +186,12 @@ func TestSumOfRuns(t *testing.T) {
 func TestLabelsAndExamplesOfOneName(t *testing.T) {
 	o := tinyrun.Options(t)
 	o.Given.Name = "pets"
-	told := must(sgd.Create(tiny.Parse(t, "privacy.unit=label", "privacy.epsilon=2", "privacy.noise_multiplier=calibrated", "training.steps=4"), sgd.Options{Options: o.Options}))
-	labels := must(told.Fit(t.Context()))
-	must(0, told.Close())
+	told := tiny.Must(sgd.Create(tiny.Parse(t, "privacy.unit=label", "privacy.epsilon=2", "privacy.noise_multiplier=calibrated", "training.steps=4"), sgd.Options{Options: o.Options}))(t)
+	labels := tiny.Must(told.Fit(t.Context()))(t)
+	tiny.Check(t, told.Close())
 	o.Given.Name = "labels of pets"
 	trained := tinyrun.Train(t, o)
-	shown := must(books.Show(o.RunsDir))
+	shown := tiny.Must(books.Show(o.RunsDir))(t)
 	if len(shown.Datasets) != 2 {
 		t.Fatalf("found %+v, expected two totals", shown.Datasets)
 	}
@@ -213,7 +201,7 @@ func TestLabelsAndExamplesOfOneName(t *testing.T) {
 		}
 	}
 	for _, dir := range []string{labels.Run, trained.Run} {
-		if s := must(statement.Read(dir)); s.DatasetRuns != 0 || s.DatasetOthers != "" {
+		if s := tiny.Must(statement.Read(dir))(t); s.DatasetRuns != 0 || s.DatasetOthers != "" {
 			t.Errorf("%s: found %+v, expected no others", dir, s.Together)
 		}
 	}
