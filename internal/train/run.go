@@ -268,12 +268,14 @@ func takeNumber(slots map[string][]float32, name string) (float64, error) {
 }
 
 // keepOrder refuses to go on with records in another order than at the first release where samples go
-// by their places: one in another block could be in more samples than the account has. Nor do rounds
-// go on with other clients: the examples of one could be with several then.
+// by their places: one in another block could be in more samples than the account has. Nor do
+// clients or persons go on with other examples: those of one could be with several then.
 func (r *Run) keepOrder() error {
 	key := "training.sampling " + r.Config.Training.Sampling.Name()
 	if r.Config.Federated.Any() {
 		key = "federated.clients"
+	} else if r.Source.Own != nil {
+		key = "privacy.unit person"
 	} else if _, byPlace := r.plan.Sampler.(release.Separated); !byPlace {
 		return nil
 	}
