@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"dpsgd/internal/disk"
 	"dpsgd/internal/disk/disktest"
@@ -70,10 +71,12 @@ func recovering(f func() error) (err error, panicked bool) {
 func TestLock(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.lock")
 	l := must(TakeLock(path))
-	if _, err := TakeLock(path); !errors.Is(err, ErrLocked) {
+	if _, err := TakeLock(path); !errors.Is(err, ErrLocked) || !errors.Is(TryLock(path), ErrLocked) {
 		t.Errorf("found error %v, expected ErrLocked", err)
 	}
-	must(0, l.Close())
+	time.AfterFunc(instant/10, func() { must(0, l.Close()) }) // for so long one waits
+	must(0, must(TakeLock(path)).Close())
+	must(0, TryLock(path))
 	var holders atomic.Int32
 	var all sync.WaitGroup
 	for range 8 {

@@ -118,17 +118,8 @@ const lockPatience = time.Minute
 
 // locked calls f while this process holds the lock of the file, for which it may have to wait.
 func (d *Datasets) locked(f func() error) (err error) {
-	pause := 50 * time.Microsecond
-	for deadline := time.Now().Add(lockPatience); ; {
-		err := d.f.Lock()
-		if err == nil {
-			break
-		}
-		if !errors.Is(err, ErrLocked) || time.Now().After(deadline) {
-			return err
-		}
-		time.Sleep(pause)
-		pause = min(2*pause, 5*time.Millisecond)
+	if err := d.lock(lockPatience); err != nil {
+		return err
 	}
 	defer func() {
 		unlocked := d.f.Unlock()

@@ -117,7 +117,7 @@ func openJournal(files fileSystem, path string) (*Journal, error) {
 }
 
 func (j *Journal) read() error {
-	if err := j.f.Lock(); err != nil {
+	if err := j.lock(instant); err != nil {
 		return err
 	}
 	// A link, or a file put in place between the check and the open, would let two processes each

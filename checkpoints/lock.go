@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"math"
 	"os"
+	"time"
 
 	"dpsgd/internal/disk"
 )
@@ -34,6 +35,33 @@ func (l *ledgerFile) Close() error {
 	return nil
 }
 
+// instant bounds the wait of a run for whoever asks by [TryLock], or is being killed.
+const instant = 200 * time.Millisecond
+
+// lock takes the lock of the file, for which it waits as long as patience says.
+func (l *ledgerFile) lock(patience time.Duration) error {
+	pause := 50 * time.Microsecond
+	for deadline := time.Now().Add(patience); ; {
+		err := l.f.Lock()
+		if !errors.Is(err, ErrLocked) || time.Now().After(deadline) {
+			return err
+		}
+		time.Sleep(pause)
+		pause = min(2*pause, 5*time.Millisecond)
+	}
+}
+
+// TryLock takes the lock of a file that is there, and gives it back at once. Its error matches
+// ErrLocked where another process has it.
+func TryLock(path string) error {
+	l, err := openLedger(disk.System, path, os.O_RDWR)
+	if err != nil {
+		return err
+	}
+	defer l.f.Close()
+	return l.f.Lock()
+}
+
 // A Lock is an exclusive lock of a file between processes. It ends with the process, however that
 // ends.
 type Lock struct{ *ledgerFile }
@@ -46,7 +74,7 @@ func TakeLock(path string) (*Lock, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err = l.f.Lock(); err == nil {
+		if err = l.lock(instant); err == nil {
 			// Whoever had the lock may have removed the file after this process opened it; then
 			// another file has that name by now, and its lock is the one that counts.
 			if _, moved := l.present(0, math.MaxInt64); moved == nil {

@@ -132,18 +132,7 @@ func (s LimitState) refuses(before LimitState) error {
 // held reports whether the holder of a reservation with this lock may still be at work: the lock is
 // taken, or there never is one (""), or its file was deleted, so that nobody can tell.
 func held(registry, lock string) bool {
-	if lock == "" {
-		return true
-	}
-	path := filepath.Join(registry, filepath.FromSlash(lock))
-	if _, err := disk.Lstat(path); err != nil {
-		return true
-	}
-	l, err := checkpoints.TakeLock(path)
-	if err != nil {
-		return true
-	}
-	return l.Close() != nil
+	return lock == "" || checkpoints.TryLock(filepath.Join(registry, filepath.FromSlash(lock))) != nil
 }
 
 // larger returns a ledger with each event of a or b, as often as in the one that has it more often.

@@ -170,12 +170,8 @@ func status(l books.Listed) (string, error) {
 	case err != nil && !errors.Is(err, os.ErrNotExist):
 		return "", err
 	}
-	j, err := checkpoints.OpenJournal(filepath.Join(l.Dir, folder.Ledger))
-	if errors.Is(err, checkpoints.ErrLocked) {
+	if err = checkpoints.TryLock(filepath.Join(l.Dir, folder.Ledger)); errors.Is(err, checkpoints.ErrLocked) {
 		return Running, nil
-	}
-	if err == nil {
-		err = j.Close()
 	}
 	return Stopped, err
 }
