@@ -37,7 +37,7 @@ func (w *writer) line(line string) {
 		w.in("pre", `<pre>`)
 		fmt.Fprintf(&w.b, "%s\n", html.EscapeString(trimmed))
 	case strings.HasPrefix(line, "|"):
-		w.row(strings.Split(strings.Trim(trimmed, "|"), "|"))
+		w.row(strings.Split(strings.ReplaceAll(strings.Trim(trimmed, "|"), `\|`, "\x00"), "|")) // \| ends no cell
 	case strings.HasPrefix(line, "- "):
 		w.in("ul", "<ul>")
 		fmt.Fprintf(&w.b, "<li>%s</li>\n", inline(trimmed[2:]))
@@ -117,7 +117,7 @@ var (
 
 // inline translates the text of one line: it is escaped first, then made bold or code.
 func inline(text string) string {
-	text = html.EscapeString(strings.TrimSpace(text))
+	text = strings.ReplaceAll(html.EscapeString(strings.TrimSpace(text)), "\x00", "|")
 	text = bold.ReplaceAllString(text, "<strong>$1</strong>")
 	return code.ReplaceAllString(text, "<code>$1</code>")
 }

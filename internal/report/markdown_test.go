@@ -9,14 +9,14 @@ import (
 )
 
 func ExampleMarkdownHTML() {
-	fmt.Print(report.MarkdownHTML("# A run\n\nIt is\n**private**.\n\n| | |\n|---|---|\n| ε | 3 |\n\n- `a < b`\n- c\n\n    P[S] ≤ 1\n", 2))
+	fmt.Print(report.MarkdownHTML("# A run\n\nIt is\n**private**.\n\n| | |\n|---|---|\n| ε \\| δ | 3 |\n\n- `a < b`\n- c\n\n    P[S] ≤ 1\n", 2))
 	// Output:
 	// <h2>A run</h2>
 	// <p>It is
 	// <strong>private</strong>.
 	// </p>
 	// <div class="wide" tabindex="0" role="group" aria-label="table"><table><tbody>
-	// <tr><th scope="row">ε</th><td>3</td></tr>
+	// <tr><th scope="row">ε | δ</th><td>3</td></tr>
 	// </tbody></table></div>
 	// <ul><li><code>a &lt; b</code></li>
 	// <li>c</li>

@@ -220,7 +220,7 @@ var texts embed.FS
 var templates = template.Must(template.New(folder.Statement).Funcs(template.FuncMap{
 	"up":    func(epsilon float64) string { return accountant.RoundUp(epsilon, 3) },
 	"left":  func(budget, spent float64) string { return accountant.RoundDown(budget-spent, 3) },
-	"below": powerAbove, "percent": percent,
+	"below": powerAbove, "percent": percent, "cell": strings.NewReplacer("|", `\|`).Replace,
 	"prior": func(p float64) string { return fmt.Sprintf("%g", 100*p) },
 }).ParseFS(texts, "*.tmpl"))
 

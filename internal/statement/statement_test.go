@@ -28,9 +28,9 @@ func TestBeliefs(t *testing.T) {
 		// certain to six digits: 1/(1 + e^-12·9/10) = 0.99999447…
 		{12, 1e-6, []string{"| 50 % | 0.0005529 % | 99.99945 % |"}},
 		{800, 1e-6, []string{"| 50 % | 0 % | 100 % |"}},
-		{0, 1e-6, []string{"| 10 % | 9.090 % | 10.99 % |"}},
+		{0, 1e-6, []string{"| 10 % | 9.090 % | 10.99 % |", `| Training data | a\|b, 0`}}, // a row has two cells, whatever the name
 	} {
-		text := tiny.Must(statement.Statement{AddedDelta: 3e-9, Answer: account.Answer{Epsilon: tt.epsilon, Delta: tt.delta}}.Markdown())(t)
+		text := tiny.Must(statement.Statement{Data: "a|b", AddedDelta: 3e-9, Answer: account.Answer{Epsilon: tt.epsilon, Delta: tt.delta}}.Markdown())(t)
 		for _, want := range tt.want {
 			if !strings.Contains(string(text), want) {
 				_, table, _ := strings.Cut(string(text), "## What somebody")
