@@ -90,7 +90,7 @@ func (r *Run) unsaved(s Saving, err error) error {
 		}
 	}
 	lost := ""
-	if n := r.Step - r.saved; n > 0 && r.Books != nil {
+	if n := r.Step - r.saved; n > 0 && r.Books != nil && s.Apart { // else rescue saves the step, or says this
 		lost = fmt.Sprintf("; the ledger counts %d steps that no checkpoint holds", n)
 	}
 	return fmt.Errorf("%w: %s after step %d: %w%s: %s, and %s", ErrNotSaved, s.What, r.Step, err, lost, room, goOn)
@@ -141,11 +141,10 @@ func (r *Run) beginSave() error {
 	s, step := r.checkpoint(state), r.Step
 	r.tried = step
 	return r.Order.Save(func() error { return s.Write(r.Dir) }, func(err error) error {
-		if err := r.settle(s, err); err != nil {
-			return fmt.Errorf("train: step %d: %w", step, err)
+		if err = r.settle(s, err); err == nil {
+			r.saved = step
 		}
-		r.saved = step
-		return nil
+		return err
 	})
 }
 

@@ -131,7 +131,7 @@ func TestFailedCheckpointLeavesNoRelease(t *testing.T) {
 	var r *Run
 	o.Stepped = func(p Progress) { at5 = slices.Clone(r.Model.Values) }
 	r = create(t, tiny.Parse(t, "run.checkpoint_every=1"), o)
-	if _, err := r.Fit(context.Background()); !errors.Is(err, broken) || !strings.Contains(err.Error(), "step 5") {
+	if _, err := r.Fit(context.Background()); !errors.Is(err, broken) {
 		t.Errorf("found %v, expected that of the checkpoint", err)
 	}
 	if r.Books.Len() != 5 || tiny.Releases(t, r.Dir) != 5 || r.Step != 5 || !slices.Equal(r.Model.Values, at5) {
