@@ -13,7 +13,6 @@ import (
 	"dpsgd/checkpoints"
 	"dpsgd/configs"
 	"dpsgd/internal/account"
-	"dpsgd/internal/disk"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/setup"
 	"dpsgd/internal/statement"
@@ -211,9 +210,8 @@ func (s LimitState) onExamplesOf(d checkpoints.Data) bool {
 
 // atWork reports whether the ledger of a run exists and may be locked by a process.
 func atWork(registry, path string) bool {
-	lock := path + "/" + folder.Ledger
-	_, err := disk.Lstat(filepath.Join(registry, filepath.FromSlash(lock)))
-	return !errors.Is(err, fs.ErrNotExist) && held(registry, lock)
+	err := checkpoints.TryLock(filepath.Join(registry, filepath.FromSlash(path), folder.Ledger))
+	return err != nil && !errors.Is(err, fs.ErrNotExist)
 }
 
 // choosing makes, once for each relation, the accountant for [chosen]: it remembers divergences.
