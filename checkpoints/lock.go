@@ -51,8 +51,7 @@ func (l *ledgerFile) lock(patience time.Duration) error {
 	}
 }
 
-// TryLock takes the lock of a file that is there, and gives it back at once. Its error matches
-// ErrLocked where another process has it.
+// TryLock returns an error that matches ErrLocked if another process has the lock of a file.
 func TryLock(path string) error {
 	l, err := openLedger(disk.System, path, os.O_RDWR)
 	if err != nil {

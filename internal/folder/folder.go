@@ -69,6 +69,9 @@ func OwnFiles(dir, registry string) error {
 	paths := []string{filepath.Join(registry, Datasets)}
 	for _, e := range entries {
 		paths = append(paths, filepath.Join(dir, e.Name()))
+		if e.Name() == Checkpoints && !e.IsDir() { // or steps are paid for that nobody can save
+			return fmt.Errorf("train: %s: found %s, expected a folder: %w", filepath.Join(dir, Checkpoints), disk.Kind(e.Type()), checkpoints.ErrNotRegular)
+		}
 	}
 	found := map[string]os.FileInfo{}
 	for _, path := range paths {

@@ -405,8 +405,8 @@ func TestChangedPlanIsRefused(t *testing.T) {
 	})
 }
 
-// A folder in which a file of the run is a directory, or is another file too, is refused before
-// anything is written: what the run appends there would go into the other one.
+// A folder in which a file of the run is a directory, or is another file too, or in which checkpoints
+// are a link, is refused before anything is written: what the run appends would go into another one.
 func TestForeignFilesAreRefused(t *testing.T) {
 	each(t, kinds, func(t *testing.T, k kind, o run.Options, start starting) {
 		r := stopped(t, start)
@@ -415,6 +415,7 @@ func TestForeignFilesAreRefused(t *testing.T) {
 			folder.StatementData: func(path string) error { return os.Mkdir(path, folder.Perm) },
 			folder.MetricsTable:  func(path string) error { return os.Link(r.Path(folder.Config), path) },
 			"copy":               func(path string) error { return os.Link(r.Path(folder.Config), path) },
+			folder.Checkpoints:   func(path string) error { os.Rename(path, path+"-"); return os.Symlink(os.DevNull, path) },
 		} {
 			path := r.Path(name)
 			kept, _ := os.ReadFile(path)
@@ -428,7 +429,8 @@ func TestForeignFilesAreRefused(t *testing.T) {
 				t.Errorf("%s: a refused start changed something", name)
 			}
 			os.Remove(path)
-			if kept != nil {
+			os.Rename(path+"-", path)
+			if len(kept) > 0 {
 				tiny.Check(t, os.WriteFile(path, kept, folder.FilePerm))
 			}
 		}
