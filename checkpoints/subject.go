@@ -4,7 +4,11 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"golang.org/x/text/unicode/norm"
 )
+
+var nfc = norm.NFC.String // of a name: letters and their marks come apart in some file systems
 
 // Data describes a data set in public terms. It holds nothing that was computed from examples: a
 // hash of them would let anyone who guesses them check the guess.
@@ -16,9 +20,8 @@ type Data struct {
 	Unit     Unit   `json:"unit,omitzero"`
 }
 
-// Same reports whether both are the same examples and protect the same unit, as far as names, unit
-// and number tell. Shape and classes are left out because a configuration chooses them: whoever
-// trains on other columns of a table, or on pictures in another size, learns about the same people.
+// Same reports whether both are the same examples, by name and number, and protect the same unit. Of
+// other columns of a table, or pictures in another size, one learns about the same people.
 func (d Data) Same(other Data) bool {
 	return d.Examples == other.Examples && d.Subject().Same(other.Subject())
 }
@@ -29,7 +32,7 @@ func (d Data) Subject() Subject { return Subject{d.Name, d.Unit} }
 // SameExamples reports whether d and other may be the same examples, whatever unit each protects.
 // Where a unit is not known, any beginning of the name may be that of a unit.
 func (d Data) SameExamples(other Data) bool {
-	a, b := d.Unit.examples(d.Name), other.Unit.examples(other.Name)
+	a, b := d.Unit.examples(nfc(d.Name)), other.Unit.examples(nfc(other.Name))
 	of := func(whole, end string, unit Unit) bool { return !unit.Known() && strings.HasSuffix(whole, " of "+end) }
 	return d.Examples == other.Examples && (a == b || of(a, b, d.Unit) || of(b, a, other.Unit))
 }
@@ -52,8 +55,7 @@ type Unit struct {
 // Known reports whether the unit is recorded.
 func (u Unit) Known() bool { return u != Unit{} }
 
-// Same reports whether u and other may be one unit. An unknown unit is the same as every unit, so
-// deleting a unit from a file makes no total smaller.
+// Same reports whether both may be one unit. An unknown one may be any: deleting it gains nothing.
 func (u Unit) Same(other Unit) bool { return u == other || !u.Known() || !other.Known() }
 
 // Of returns the name of data with that unit of the examples with that name: "labels of digits".
@@ -71,20 +73,18 @@ func (u Unit) Of(examples string) string {
 	return examples
 }
 
-// examples returns the name of the examples: the name of data without the unit in front, or all of
-// it where the unit is not known.
+// examples returns the name of data without the unit in front, or all of it where none is known.
 func (u Unit) examples(name string) string { return strings.TrimPrefix(name, u.Of("")) }
 
-// Subject names what a total or a limit is about: data by their name, whatever number of examples a
-// run sees of them, and the unit that is protected. Without a unit it is about all data of that
-// name.
+// Subject names what a total or a limit is about: data by their name, whatever the number of examples,
+// and the unit that is protected; all data of that name without one.
 type Subject struct {
 	Data string `json:"data"`
 	Unit Unit   `json:"unit,omitzero"`
 }
 
-// Same reports whether what is released about s counts for other, and the reverse.
-func (s Subject) Same(other Subject) bool { return s.Data == other.Data && s.Unit.Same(other.Unit) }
+// Same reports whether what is released about s counts for o, and the reverse.
+func (s Subject) Same(o Subject) bool { return nfc(s.Data) == nfc(o.Data) && s.Unit.Same(o.Unit) }
 
 // check refuses a unit that is not the one at the beginning of the name.
 func (s Subject) check() error {

@@ -59,6 +59,7 @@ func TestSameData(t *testing.T) {
 		{of("labels of pets", ""), of("labels of pets", Label), true, true},
 		{of("labels of pets", ""), of("labels of pets", Example), true, true},
 		{of("labels of pets", ""), of("pets", Example), false, true},
+		{of("labels of B\u00fccher", Label), of("labels of Bu\u0308cher", Label), true, true},
 		{of("cats", ""), of("pets", Example), false, false},
 		{of("pets", Example), Data{Name: "pets", Examples: 8, Unit: Unit{Kind: Example}}, false, false},
 	} {

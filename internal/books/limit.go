@@ -31,7 +31,7 @@ func Limits(registry string) ([]LimitState, error) {
 func ShowLimit(registry, name string) (LimitState, error) {
 	states, err := Limits(registry)
 	for _, s := range states {
-		if s.Data == name {
+		if s.Same(checkpoints.Subject{Data: name}) {
 			return s, err
 		}
 	}
