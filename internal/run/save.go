@@ -90,7 +90,7 @@ func (r *Run) unsaved(s Saving, err error) error {
 		}
 	}
 	lost := ""
-	if n := r.Step - r.saved; n > 0 && r.Books != nil && s.Apart { // else rescue saves the step, or says this
+	if n := r.Step - r.saved; n > 0 && r.Books != nil && s.Movable { // else rescue saves the step, or says this
 		lost = fmt.Sprintf("; the ledger counts %d steps that no checkpoint holds", n)
 	}
 	return fmt.Errorf("%w: %s after step %d: %w%s: %s, and %s", ErrNotSaved, s.What, r.Step, err, lost, room, goOn)
