@@ -35,8 +35,9 @@ func (l *ledgerFile) Close() error {
 	return nil
 }
 
-// instant bounds the wait of a run for whoever asks by [TryLock], or is being killed.
-const instant = 200 * time.Millisecond
+// instant is how long a run waits for a lock that another process may only be trying by [TryLock],
+// or that has not come free yet after a kill. Tests change it.
+var instant = 200 * time.Millisecond
 
 // lock takes the lock of the file, for which it waits as long as patience says.
 func (l *ledgerFile) lock(patience time.Duration) error {
@@ -51,7 +52,8 @@ func (l *ledgerFile) lock(patience time.Duration) error {
 	}
 }
 
-// TryLock returns an error that matches ErrLocked if another process has the lock of a file.
+// TryLock takes the lock of a file that is there, and gives it back at once. Its error matches
+// ErrLocked if another process has the lock.
 func TryLock(path string) error {
 	l, err := openLedger(disk.System, path, os.O_RDWR)
 	if err != nil {

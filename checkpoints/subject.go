@@ -8,7 +8,9 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-var nfc = norm.NFC.String // of a name: letters and their marks come apart in some file systems
+// nfc returns a name with every letter and its marks as one character. Some file systems take them
+// apart, and a folder of data gives the data its name.
+var nfc = norm.NFC.String
 
 // Data describes a data set in public terms. It holds nothing that was computed from examples: a
 // hash of them would let anyone who guesses them check the guess.
@@ -20,8 +22,9 @@ type Data struct {
 	Unit     Unit   `json:"unit,omitzero"`
 }
 
-// Same reports whether both are the same examples, by name and number, and protect the same unit. Of
-// other columns of a table, or pictures in another size, one learns about the same people.
+// Same reports whether both are the same examples and protect the same unit, as far as names, unit
+// and number tell. Shape and classes are left out because a configuration chooses them: whoever
+// trains on other columns of a table, or on pictures in another size, learns about the same people.
 func (d Data) Same(other Data) bool {
 	return d.Examples == other.Examples && d.Subject().Same(other.Subject())
 }
@@ -55,7 +58,8 @@ type Unit struct {
 // Known reports whether the unit is recorded.
 func (u Unit) Known() bool { return u != Unit{} }
 
-// Same reports whether both may be one unit. An unknown one may be any: deleting it gains nothing.
+// Same reports whether u and other may be one unit. An unknown unit is the same as every unit, so
+// deleting a unit from a file makes no total smaller.
 func (u Unit) Same(other Unit) bool { return u == other || !u.Known() || !other.Known() }
 
 // Of returns the name of data with that unit of the examples with that name: "labels of digits".
@@ -73,18 +77,22 @@ func (u Unit) Of(examples string) string {
 	return examples
 }
 
-// examples returns the name of data without the unit in front, or all of it where none is known.
+// examples returns the name of the examples: the name of data without the unit in front, or all of
+// it where the unit is not known.
 func (u Unit) examples(name string) string { return strings.TrimPrefix(name, u.Of("")) }
 
-// Subject names what a total or a limit is about: data by their name, whatever the number of examples,
-// and the unit that is protected; all data of that name without one.
+// Subject names what a total or a limit is about: data by their name, whatever number of examples a
+// run sees of them, and the unit that is protected. Without a unit it is about all data of that
+// name.
 type Subject struct {
 	Data string `json:"data"`
 	Unit Unit   `json:"unit,omitzero"`
 }
 
-// Same reports whether what is released about s counts for o, and the reverse.
-func (s Subject) Same(o Subject) bool { return nfc(s.Data) == nfc(o.Data) && s.Unit.Same(o.Unit) }
+// Same reports whether what is released about s counts for other, and the reverse.
+func (s Subject) Same(other Subject) bool {
+	return nfc(s.Data) == nfc(other.Data) && s.Unit.Same(other.Unit)
+}
 
 // check refuses a unit that is not the one at the beginning of the name.
 func (s Subject) check() error {
