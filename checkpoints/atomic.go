@@ -3,6 +3,7 @@ package checkpoints
 import (
 	"bufio"
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -83,8 +84,8 @@ func writeAtomic(files fileSystem, path string, perm fs.FileMode, write func(*bu
 // it cannot, it removes the file again.
 func writeSynced(files fileSystem, name string, perm fs.FileMode, write func(*bufio.Writer) error) error {
 	f, err := files.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, cmp.Or(perm, filePerm))
-	if err != nil {
-		return err
+	if err != nil { // it names the temporary file
+		return fmt.Errorf("folder %s: %w", filepath.Dir(name), cmp.Or(errors.Unwrap(err), err))
 	}
 	done := false
 	defer func() { // also when write panics

@@ -23,7 +23,7 @@ func TestWriteFileAtomicReplaces(t *testing.T) {
 		}
 	}
 	wantNames(t, dir, "file")
-	wantError(t, WriteFileAtomic(filepath.Join(t.TempDir(), "missing", "file"), nil, 0), os.ErrNotExist, "missing")
+	wantError(t, WriteFileAtomic(filepath.Join(t.TempDir(), "missing", "file"), nil, 0), os.ErrNotExist, "missing/file: folder ")
 }
 
 // Whatever single call fails, the path holds the old content or all of the new one, a success means

@@ -99,11 +99,10 @@ func aboutData(name string) (preset string, changes []change, err error) {
 	switch {
 	case has("train.csv"):
 		columns, err := columnsOf(filepath.Join(name, "train.csv"))
-		if err != nil {
-			return "", nil, err
+		if err == nil {
+			preset, changes = aboutColumns(name, columns, texts)
 		}
-		preset, changes = aboutColumns(name, columns, texts)
-		return preset, changes, nil
+		return preset, changes, err
 	case has("train.parquet"):
 		if columns := parquetColumns(filepath.Join(name, "train.parquet")); len(columns) > 1 {
 			if preset, changes = aboutColumns(name, columns, texts); preset == "text-lstm" {
@@ -118,8 +117,9 @@ func aboutData(name string) (preset string, changes []change, err error) {
 	case has("train"):
 		return aboutFolders(name)
 	}
-	return "", nil, fmt.Errorf("%w: found data %q, expected one of %s, or a folder of your own with pictures or texts in train/CLASS/ and test/CLASS/, with train.csv and test.csv, with train.jsonl, with vectors in train.npy, or with either in train.parquet; text= in front of it says that a table holds texts",
-		errAnswer, name, strings.Join(data.Names(), ", "))
+	found := map[bool]string{true: "data", false: "no data set and no folder"}[has("")]
+	return "", nil, fmt.Errorf("%w: found %s %q, expected one of %s, or a folder of your own with pictures or texts in train/CLASS/ and test/CLASS/, with train.csv and test.csv, with train.jsonl, with vectors in train.npy, or with either in train.parquet; text= in front of it says that a table holds texts",
+		errAnswer, found, name, strings.Join(data.Names(), ", "))
 }
 
 // textNames are columns that hold texts by their names.
@@ -184,7 +184,7 @@ func aboutFolders(folder string) (preset string, changes []change, err error) {
 			return "", nil, err
 		}
 	}
-	return preset, []change{{kind, strconv.Quote(folder), false}, {"classes", yamlList(classes), false}, {"delta", encodeNumber(deltaFor(n)), false}}, nil
+	return preset, []change{{kind, strconv.Quote(folder), false}, {"classes", yamlList(classes), false}, {"delta", encodeNumber(deltaFor(n)), false}, {"batch_size", strconv.Itoa(min(1024, max(1, n/4))), false}}, nil
 }
 
 // deltaFor returns the largest power of ten below 1/n, and at most 1e-5. It takes n = 0 as 1.

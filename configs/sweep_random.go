@@ -195,7 +195,7 @@ const intervalOfCosts = "found an interval of what changes a trial's ε, expecte
 // free reports whether the value of the key leaves the privacy cost of a trial as it is. bands says
 // that their number is chosen, [ChosenBands]: it follows from the optimizer.
 func (f *field) free(bands bool) bool {
-	return f.path == "privacy.clip_norm" || f.path == SeedKey || strings.HasPrefix(f.path, "model.") || !bands && strings.HasPrefix(f.path, "optimizer.")
+	return f.path == "privacy.clip_norm" || f.path == "federated.local_learning_rate" || f.path == SeedKey || strings.HasPrefix(f.path, "model.") || !bands && strings.HasPrefix(f.path, "optimizer.")
 }
 
 // Candidates returns configurations that include the costliest that can be drawn: one for each

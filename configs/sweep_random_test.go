@@ -197,7 +197,7 @@ func chiSquare(n *TrialNumber, src *random.Source, draws int, pmf func(k int) fl
 // drawn from all numbers of 48 bits. Of 200 points the chance that two share one is below 1e-10.
 // Draws of earlier versions keep numbers.
 func TestNamesOfDrawnPointsTellNoNumber(t *testing.T) {
-	s := mustSweep(t, "name: s\nbase: digits\nrandom: {privacy.clip_norm: {log_uniform: [0.1, 1]}}\ntrials: {distribution: poisson, mean: 200}\n")
+	s := mustSweep(t, "name: s\nbase: federated-digits\nrandom: {federated.local_learning_rate: {log_uniform: [0.1, 1]}}\ntrials: {distribution: poisson, mean: 200}\n")
 	d := s.Draw(random.ForTest(3))
 	trials, err := s.Trials(d)
 	if err != nil || len(trials) < 100 {

@@ -101,7 +101,7 @@ func (s *cifarFiles) verified(i int, what string, content []byte, put take) erro
 func (s *cifarFiles) readMembers(folder string, put take) error {
 	return kernel.Each(len(s.members), func(i int) error {
 		name := filepath.Join(folder, s.members[i].Name)
-		f, err := openFile(name)
+		f, err := OpenFile(name)
 		if err != nil {
 			return err
 		}
@@ -118,7 +118,7 @@ func (s *cifarFiles) readMembers(folder string, put take) error {
 // be there once, as a regular file. It passes over their folder and s.others; anything
 // else in the archive is an error.
 func (s *cifarFiles) readArchive(set, name string, put take) error {
-	f, err := openFile(name)
+	f, err := OpenFile(name)
 	if err != nil {
 		return err
 	}

@@ -35,11 +35,11 @@ func readExactly(r io.Reader, what string, size int64) ([]byte, error) {
 	return content, nil
 }
 
-// openFile opens a regular file. A path that is not there matches ErrMissing.
-func openFile(path string) (*os.File, error) {
+// OpenFile opens a regular file. A path that is not there matches ErrMissing.
+func OpenFile(path string) (*os.File, error) {
 	f, err := disk.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("data: %w: %s", ErrMissing, path)
+		return nil, fmt.Errorf("data: %w: there is no file %s", ErrMissing, path)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("data: %w: %w", ErrInvalid, err)
@@ -61,11 +61,11 @@ func unpacking(f *os.File) (io.Reader, error) {
 func readPacked(folder string, file File) ([]byte, error) {
 	path := filepath.Join(folder, file.Name)
 	what := path + ".gz (unpacked)"
-	f, err := openFile(path + ".gz")
+	f, err := OpenFile(path + ".gz")
 	packed := !errors.Is(err, ErrMissing)
 	if !packed {
 		what = path
-		f, err = openFile(path)
+		f, err = OpenFile(path)
 	}
 	if err != nil {
 		return nil, err

@@ -42,7 +42,7 @@ func (s Spec) learntColumns() []string {
 // record is valid until the next one.
 func eachRecord(spec Spec, part string, visit func(t *tableReader, record []string) error) (int, error) {
 	path := filepath.Join(spec.Table, part+".csv")
-	file, err := openFile(path)
+	file, err := OpenFile(path)
 	if errors.Is(err, ErrMissing) {
 		return 0, fmt.Errorf("data: %w: there is no file %s (expected train.csv and test.csv)", ErrMissing, path)
 	}

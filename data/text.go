@@ -102,9 +102,9 @@ func (s Spec) textColumns(names []string, find func(string) (int, error)) (text,
 		}
 	}
 	switch text, label = places[0], places[1]; {
-	case len(s.Classes) == 0 && text < 0 && len(names) > 1 && names[0] == s.Label:
+	case len(s.Classes) == 0 && text < 0 && len(names) == 2 && names[0] == s.Label:
 		return 1, -1, nil
-	case len(s.Classes) == 0:
+	case len(s.Classes) == 0 && (text >= 0 || len(names) < 3):
 		return max(text, 0), -1, nil
 	case len(names) != 2 && min(text, label) < 0:
 		return 0, 0, fmt.Errorf("found %d columns, expected two, or data.column and data.label with the names of text and class", len(names))

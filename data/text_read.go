@@ -27,7 +27,7 @@ func (s Spec) classOf(name string) (class uint8, known bool) {
 }
 
 func eachTextOfTable(s Spec, path string, visit func(string, uint8) error) (int, error) {
-	file, err := openFile(path)
+	file, err := OpenFile(path)
 	if err != nil {
 		return 0, err
 	}
@@ -54,7 +54,7 @@ func eachTextOfTable(s Spec, path string, visit func(string, uint8) error) (int,
 }
 
 func eachTextOfParquet(s Spec, path string, visit func(string, uint8) error) (int, error) {
-	file, err := openFile(path)
+	file, err := OpenFile(path)
 	if err != nil {
 		return 0, err
 	}
@@ -152,7 +152,7 @@ func eachLineOfFile(_ Spec, path string, visit func(string, uint8) error) (int, 
 
 // eachLine calls visit with every line that is not empty, and counts them. Its errors name the line.
 func eachLine(path string, visit func(line []byte) error) (count int, err error) {
-	file, err := openFile(path)
+	file, err := OpenFile(path)
 	if err != nil {
 		return 0, err
 	}
@@ -212,7 +212,7 @@ func readText(path string) (string, error) {
 	if !strings.EqualFold(filepath.Ext(path), ".txt") {
 		return "", fmt.Errorf("found %s, expected files .txt alone", path)
 	}
-	file, err := openFile(path)
+	file, err := OpenFile(path)
 	if err != nil {
 		return "", err
 	}

@@ -79,8 +79,8 @@ type section struct {
 
 // waits says what a command does that can take a while before its first line, by its name.
 var waits = map[string]string{
-	"run": "reads the data and plans the noise", "resume": "reads the run and its data", "extend": "reads the run and plans the noise",
-	"sweep": "plans the trials", "pate": "reads the data and plans the votes", "federated": "reads the data and plans the noise",
+	"run": "reads the data, plans the noise and measures kernels", "resume": "reads the run and its data", "extend": "reads the run and plans the noise",
+	"sweep": "plans the trials", "pate": "reads the data and plans the votes", "federated": "reads the data, plans the noise and measures kernels",
 	"describe": "computes ε over the steps", "epsilon": "computes ε", "delta": "computes δ", "calibrate": "searches for the noise",
 	"steps": "searches for the number of steps", "compare": "asks all accountants", "tradeoff": "computes the curve",
 	"stats": "reads the data and plans the noise", "runs": "reads the runs", "report": "reads the runs", "eval": "measures the model",

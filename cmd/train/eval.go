@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"dpsgd/cmd/train/internal/shell"
+	"dpsgd/internal/folder"
 	"dpsgd/internal/score"
 	"dpsgd/internal/train"
 
@@ -26,7 +27,7 @@ func evalCommand(a *shell.App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			a.Warn(found.Warning)
+			a.Warn(cmp.Or(found.Warning, ofTrial(args[0])))
 			return a.Print(found, nil, func(w io.Writer) {
 				fmt.Fprintf(w, "%-15s %s of %s %s\n", found.Test.Name(), found.Test, shell.Count(found.TestExamples), found.Noun)
 				fmt.Fprintf(w, "test loss       %.4f\n", found.TestLoss)
@@ -46,10 +47,15 @@ func evalCommand(a *shell.App) *cobra.Command {
 	return c
 }
 
+// ofTrial warns of the ε of a trial among a drawn number; it is "" for any other run.
+func ofTrial(run string) string {
+	return map[bool]string{true: "ε is of one trial among a drawn number, for you alone: " + folder.Selected + " of the sweep has that of the best, to be published"}[folder.OfHiddenNumber(run)]
+}
+
 func printMeasures(w io.Writer, measures []score.Measure) {
 	if len(measures) > 0 {
 		shell.PrintRows(w, []string{"measure", "value", "95 % interval"}, measures, func(m score.Measure) []string {
-			return []string{strings.ReplaceAll(m.Name, "_", " "), fmt.Sprintf("%.4g", m.Value), fmt.Sprintf("%.4g to %.4g", m.Low, m.High)}
+			return []string{strings.ReplaceAll(m.Name, "_", " "), fmt.Sprintf("%.4g", m.Value), m.Interval()}
 		})
 		fmt.Fprintln(w)
 	}

@@ -102,7 +102,7 @@ func (q *question) readRun(a *shell.App, c *cobra.Command, run string) (account.
 	if err != nil {
 		return account.Question{}, err
 	}
-	a.Warn(r.Warning)
+	a.Warn(cmp.Or(r.Warning, ofTrial(run)))
 	asked := r.Question(q.unknown)
 	switch {
 	case r.Unit == setup.Label && given("relation"):

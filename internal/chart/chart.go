@@ -54,7 +54,7 @@ const (
 func (c Chart) Write(path string) error { return writeFile(path, width, height, c.draw) }
 
 // inlineName bounds the characters of a line's name beside an inline figure.
-const inlineName = 13
+const inlineName = 16
 
 func (c Chart) Inline(label string) ([]byte, error) {
 	c.Title, c.Subtitle = "", ""

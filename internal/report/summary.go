@@ -114,7 +114,7 @@ func summaryOf(r *Run) []pair {
 // withInterval returns the number by which a model is measured, with its interval.
 func withInterval(e *score.Examination) string {
 	if e.Task == data.Number {
-		return fmt.Sprintf("%s (%.4g to %.4g)", e.Test, e.Measures[0].Low, e.Measures[0].High)
+		return fmt.Sprintf("%s (%s)", e.Test, e.Measures[0].Interval())
 	}
 	all := e.Total()
 	return fmt.Sprintf("%s (%s to %s)", percent(all.Accuracy), percent(all.Low), percent(all.High))

@@ -2,6 +2,7 @@ package score
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 
@@ -16,6 +17,11 @@ type Measure struct {
 	Value float64 `json:"value"`
 	Low   float64 `json:"low"`
 	High  float64 `json:"high"`
+}
+
+// Interval returns the interval for people, or that one example has none.
+func (m Measure) Interval() string {
+	return map[bool]string{true: "none of one example", false: fmt.Sprintf("%.4g to %.4g", m.Low, m.High)}[m.High >= math.MaxFloat64/2]
 }
 
 // outcome is what a model says of one example: a score for each class or label, or a number, and

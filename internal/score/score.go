@@ -85,7 +85,9 @@ func (e *Examination) Total() Share {
 	for _, c := range e.Classes {
 		right, all = right+c.Correct, all+c.Examples
 	}
-	return NewShare(right, all)
+	s, n := NewShare(right, all), float64(e.TestExamples)
+	s.Low, s.High = Wilson(s.Accuracy*n, n) // the labels of an example may be right together
+	return s
 }
 
 // byLabel fills Classes with the share of examples of which a label is told right.
@@ -165,11 +167,8 @@ func (m *Matrix) ByClass() []Class {
 
 // NewShare returns the share correct/examples with its interval.
 func NewShare(correct, examples int) Share {
-	s := Share{Examples: examples, Correct: correct}
-	if examples > 0 {
-		s.Accuracy = float64(correct) / float64(examples)
-	}
-	s.Low, s.High = Wilson(correct, examples)
+	s := Share{Examples: examples, Correct: correct, Accuracy: float64(correct) / float64(max(1, examples))}
+	s.Low, s.High = Wilson(float64(correct), float64(examples))
 	return s
 }
 
@@ -178,11 +177,11 @@ const Normal975 = 1.959963984540054 // quantile of the standard normal distribut
 // Wilson returns the 95 % score interval of a share of independent examples (Wilson 1927, "Probable
 // inference, the law of succession, and statistical inference", JASA 22, equation 9, as Brown, Cai
 // and DasGupta 2001 recommend, Statistical Science 16, equation 4); of none it is [0, 1].
-func Wilson(correct, examples int) (low, high float64) {
-	if examples == 0 {
+func Wilson(correct, n float64) (low, high float64) {
+	if n == 0 {
 		return 0, 1
 	}
-	n, p, z := float64(examples), float64(correct)/float64(examples), Normal975
+	p, z := correct/n, Normal975
 	centre := (p + z*z/(2*n)) / (1 + z*z/n)
 	half := z / (1 + z*z/n) * math.Sqrt(p*(1-p)/n+z*z/(4*n*n))
 	return max(0, centre-half), min(1, centre+half)

@@ -29,8 +29,7 @@ func Example() {
 // Values by scipy.stats.binomtest(k, n).proportion_ci(method="wilson") of SciPy.
 func TestWilson(t *testing.T) {
 	for _, test := range []struct {
-		correct, examples int
-		low, high         float64
+		correct, examples, low, high float64
 	}{
 		{0, 10, 0, 0.27753279986288926},
 		{9, 10, 0.5958499732047615, 0.9821237869049271},
@@ -40,7 +39,7 @@ func TestWilson(t *testing.T) {
 	} {
 		low, high := score.Wilson(test.correct, test.examples)
 		if !(math.Abs(low-test.low) <= 1e-12) || !(math.Abs(high-test.high) <= 1e-12) {
-			t.Errorf("%d of %d: found %v to %v, expected %v to %v", test.correct, test.examples, low, high, test.low, test.high)
+			t.Errorf("%v of %v: found %v to %v, expected %v to %v", test.correct, test.examples, low, high, test.low, test.high)
 		}
 	}
 }
@@ -60,6 +59,11 @@ func TestDifference(t *testing.T) {
 // Of two classes the AUROC is one number, and its interval that of Hanley and McNeil. What is right
 // of all examples is uncertain all the same, and of one class alone there is no measure.
 func TestIntervalsOfMeasures(t *testing.T) {
+	two := score.Examine(data.Labels, []string{"a", "b"}, 1)
+	two.Add(0, []float32{1, 0}, []float32{1, -1}, 0)
+	if two.Close(); two.Total().Low != score.NewShare(1, 1).Low {
+		t.Errorf("found %v, expected the interval of one example: its labels may be right together", two.Total())
+	}
 	measured := func(labels []int, scores ...float32) []score.Measure {
 		e := score.Examine(data.Class, []string{"a", "b"}, len(labels))
 		for i, label := range labels {

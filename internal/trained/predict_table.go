@@ -3,7 +3,6 @@ package trained
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -20,9 +19,9 @@ func (p *Predictor) Table(ctx context.Context, path string, visit func(Answer) e
 	if p.model.Sees() != Rows {
 		return p.refuse("a table")
 	}
-	file, err := os.Open(path)
+	file, err := data.OpenFile(path)
 	if err != nil {
-		return fmt.Errorf("train: %w: %w", data.ErrMissing, err)
+		return fmt.Errorf("train: %w", err)
 	}
 	defer file.Close()
 	reader, err := vectors.NewRecordReader(path, file)
@@ -104,9 +103,8 @@ func (p *Predictor) Texts(ctx context.Context, path string, visit func(Answer) e
 }
 
 // texts makes a set of texts without classes.
-func (p *Predictor) texts(texts []string) (data.Set, error) {
+func (p *Predictor) texts(texts []string) (set data.Set, err error) {
 	if p.tokenizer == nil {
-		var err error
 		if p.tokenizer, err = p.model.tokens(); err != nil {
 			return nil, err
 		}

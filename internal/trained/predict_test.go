@@ -188,7 +188,7 @@ performance: {threads: 2}
 	tiny.Write(t, filepath.Join(dir, "wrong.csv"), "pay,age\n1,x\n")
 	tiny.Write(t, filepath.Join(dir, "other.csv"), "pay\n1\n")
 	tiny.Write(t, filepath.Join(dir, "empty.csv"), "")
-	for _, name := range []string{"wrong.csv", "other.csv", "empty.csv"} {
+	for _, name := range []string{"wrong.csv", "other.csv", "empty.csv", "."} {
 		if err := p.Table(t.Context(), filepath.Join(dir, name), nil); !errors.Is(err, data.ErrInvalid) {
 			t.Errorf("%s: found %v, expected an error that matches ErrInvalid", name, err)
 		}

@@ -104,7 +104,7 @@ var (
 // body returns the body of a request or, of a form, its first file. errNone says there is none.
 func body(r *http.Request) ([]byte, error) {
 	sent := io.Reader(r.Body)
-	if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); kind == "multipart/form-data" {
+	if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); kind == "multipart/form-data" || kind == "application/json" { // which is no form
 		form, err := r.MultipartReader()
 		if err != nil {
 			return nil, errNone

@@ -118,6 +118,7 @@ func TestBadRequests(t *testing.T) {
 		"a form without file": {"multipart/form-data; boundary=x", []byte("--x\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n1\r\n--x--\r\n"), 400, "found no picture"},
 		"a broken form":       {"multipart/form-data; boundary=x", []byte("--x"), 400, "found no picture"},
 		"a form of nothing":   {"multipart/form-data", nil, 400, "found no picture"},
+		"JSON":                {"application/json", []byte(`{"text": "x"}`), 400, "found no picture"},
 		"a good picture":      {"", good, 200, "probability"},
 	} {
 		if status, found := post(h, test.kind, bytes.NewReader(test.body)); status != test.status || !strings.Contains(found, test.says) || !json.Valid([]byte(found)) {
