@@ -70,7 +70,7 @@ const minScale = 1e-4
 func fitFlattening(rows []float32, n int, blocks []Block, k int, pool *kernel.Pool) (*Flattening, error) {
 	width := widthOf(blocks)
 	if most := min(n-1, width); k < 0 || k > most {
-		return nil, fmt.Errorf("flatten: %d directions, expected 0 to %d for %d drawn rows of %d columns", k, most, n, width)
+		return nil, fmt.Errorf("flatten: found features.directions %d, expected 0 to %d for %d features.pictures of %d values", k, most, n, width)
 	}
 	f := &Flattening{Blocks: slices.Clone(blocks)}
 	if err := f.standardise(rows, width, pool); err != nil {

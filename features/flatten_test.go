@@ -213,8 +213,8 @@ func TestFitChecksWhatItIsGiven(t *testing.T) {
 		n, k int
 		says string
 	}{
-		{drawn, 30, 30, "30 directions, expected 0 to 29 for 30 drawn rows of 56 columns"},
-		{drawn, 30, -1, "-1 directions, expected 0 to 29"},
+		{drawn, 30, 30, "found features.directions 30, expected 0 to 29 for 30 features.pictures of 56 values"},
+		{drawn, 30, -1, "found features.directions -1, expected 0 to 29"},
 		{infinite, 30, 1, "columns 40 to 43 is not finite"},
 		{make([]float32, 1680), 30, 1, "30 drawn rows vary along fewer directions than the 1 to flatten"},
 		{slices.Repeat(drawn[:10*56], 3), 30, 10, "30 drawn rows vary along fewer directions than the 10 to flatten"},

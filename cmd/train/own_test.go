@@ -103,7 +103,7 @@ func TestOwnTable(t *testing.T) {
 	same(t, "lines for the rows of both files", strings.Count(predicted, "\n"), 81)
 	says(t, succeed(t, "ledger", "show"), "my-table  200 examples of 2 columns, 2 classes\n")
 	tiny.Write(t, filepath.Join("my-table", "test.csv"), "age,pay,sick\n40,x,no\n")
-	want := "data: invalid: " + filepath.Join("my-table", "test.csv") + `:2:4: column "pay": found text that is not a number, expected a finite decimal number` + "\n"
+	want := "data: invalid: " + filepath.Join("my-table", "test.csv") + `:2:4: column "pay": found text that is not a number, expected a finite decimal number such as 1234.5` + "\n"
 	refused(t, shell.ExitData, want, append([]string{"run"}, set...)...)
 }
 

@@ -9,6 +9,8 @@ import (
 	"slices"
 
 	"dpsgd/internal/disk"
+
+	"golang.org/x/text/unicode/norm"
 )
 
 // listClasses lists <folder>/<part>/<class>/. The class folders must be exactly the declared
@@ -26,7 +28,8 @@ func (p Part) listClasses(others Others) (*Index, error) {
 	for _, e := range entries {
 		path := filepath.Join(where, e.Name())
 		if mode, _ := follow(path, e); mode.IsDir() && !slices.Contains(p.Classes, e.Name()) {
-			return nil, fmt.Errorf("data: %w: folder %s is not one of the declared classes %s", ErrInvalid, path, Quoted(p.Classes))
+			spelt := map[bool]string{false: fmt.Sprintf(" (%+q)", e.Name())}[norm.NFC.IsNormalString(e.Name())] // it looks like the class
+			return nil, fmt.Errorf("data: %w: folder %s%s is not one of the declared classes %s", ErrInvalid, path, spelt, Quoted(p.Classes))
 		}
 	}
 	x, found := &Index{}, &files{}

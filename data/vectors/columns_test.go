@@ -149,7 +149,7 @@ func TestColumnsRefuse(t *testing.T) {
 		"no header, NaN":    {csv("NaN,yes\nx,no\n"), number, "train.csv:1:1: found a line of numbers, expected the names of the columns"},
 		"ragged":            {csv("x,label\n1,0\n1\n"), number, "train.csv:3:1: found 1 fields, expected 2"},
 		"quote":             {csv("x,label\n1,0\n\"1,0\n"), number, "train.csv:3:6: found extraneous or missing \" in quoted-field, expected fields quoted as in RFC 4180"},
-		"no number":         {csv("x,label\n1,0\nsecret,0\n"), number, `train.csv:3:1: column "x": found text that is not a number, expected a finite decimal number`},
+		"no number":         {csv("x,label\n1,0\nsecret,0\n"), number, `train.csv:3:1: column "x": found text that is not a number, expected a finite decimal number such as 1234.5`},
 		"no field":          {csv("x,label\n,0\n"), number, `train.csv:2:1: column "x": found an empty field`},
 		"NaN":               {csv("x,label\nNaN,0\n"), number, "found a number that is not finite"},
 		"beyond 32 bits":    {csv("x,label\n1e39,0\n"), number, "found a number that is too large for 32 bits"},

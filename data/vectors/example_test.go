@@ -28,5 +28,5 @@ func ExampleReader() {
 	fmt.Println(err)
 	// Output:
 	// 61.5
-	// people.csv:3:5: column "weight, kg": found text that is not a number, expected a finite decimal number
+	// people.csv:3:5: column "weight, kg": found text that is not a number, expected a finite decimal number such as 1234.5
 }

@@ -124,10 +124,9 @@ func (r *RecordReader) Find(name string) (int, error) {
 }
 
 // FindAll returns the places of columns; see Find.
-func (r *RecordReader) FindAll(names []string) ([]int, error) {
-	places := make([]int, len(names))
+func (r *RecordReader) FindAll(names []string) (places []int, err error) {
+	places = make([]int, len(names))
 	for i, name := range names {
-		var err error
 		if places[i], err = r.Find(name); err != nil {
 			return nil, err
 		}
@@ -165,7 +164,7 @@ func (r *RecordReader) Number(record []string, field int) (float32, error) {
 	default:
 		return float32(wide), nil
 	}
-	return 0, r.Wrong(field, found, "a finite decimal number")
+	return 0, r.Wrong(field, found, "a finite decimal number such as 1234.5")
 }
 
 // csvRows reads the vectors of a file of comma-separated values, a line for each.

@@ -57,13 +57,12 @@ func TestDifference(t *testing.T) {
 }
 
 // Of two classes the AUROC is one number, and its interval that of Hanley and McNeil. What is right
-// of all examples is uncertain all the same, and of one class alone there is no measure.
+// of all examples is uncertain all the same, and of one class alone there is no measure. Labels of
+// one example may be right together.
 func TestIntervalsOfMeasures(t *testing.T) {
 	two := score.Examine(data.Labels, []string{"a", "b"}, 1)
 	two.Add(0, []float32{1, 0}, []float32{1, -1}, 0)
-	if two.Close(); two.Total().Low != score.NewShare(1, 1).Low {
-		t.Errorf("found %v, expected the interval of one example: its labels may be right together", two.Total())
-	}
+	two.Close()
 	measured := func(labels []int, scores ...float32) []score.Measure {
 		e := score.Examine(data.Class, []string{"a", "b"}, len(labels))
 		for i, label := range labels {
@@ -74,7 +73,7 @@ func TestIntervalsOfMeasures(t *testing.T) {
 	}
 	m := measured([]int{0, 0, 0, 1, 1, 1}, -2, -1, 1, 2, 1.5, -1.5)[2]
 	all, one := measured([]int{0, 1}, -1, 1), measured([]int{1}, 1)
-	if !(math.Abs(m.Value-7.0/9) <= 1e-12) || !(math.Abs(m.Low-0.3107) <= 1e-4) || all[0].Low > 0.9 || all[1].Low > 0.9 || all[2].Low > 0.9 || one != nil {
-		t.Errorf("found %v, %v and %v", m, all, one)
+	if !(math.Abs(m.Value-7.0/9) <= 1e-12) || !(math.Abs(m.Low-0.3107) <= 1e-4) || all[0].Low > 0.9 || all[1].Low > 0.9 || all[2].Low > 0.9 || one != nil || two.Total().Low != score.NewShare(1, 1).Low {
+		t.Errorf("found %v, %v, %v and %v", m, all, one, two.Total())
 	}
 }
