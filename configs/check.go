@@ -109,7 +109,10 @@ func (c *checker) checkConstants(path string, values []float64) {
 	if c.Data.rows() {
 		of = "column"
 	}
-	expected := map[bool]string{true: "1", false: fmt.Sprintf("1 or %d, one per %s", want, of)}[want == 1]
+	expected := fmt.Sprintf("1 or %d, one per %s", want, of)
+	if want == 1 {
+		expected = "1"
+	}
 	n, known := len(values), want > 0 && c.Data.Vectors == "" && !isText(c.Config)
 	c.refuse(path, known && n != 1 && n != want, "found %d values, expected %s", n, expected)
 }

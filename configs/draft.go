@@ -99,10 +99,11 @@ func aboutData(name string) (preset string, changes []change, err error) {
 	switch {
 	case has("train.csv"):
 		columns, err := columnsOf(filepath.Join(name, "train.csv"))
-		if err == nil {
-			preset, changes = aboutColumns(name, columns, texts)
+		if err != nil {
+			return "", nil, err
 		}
-		return preset, changes, err
+		preset, changes = aboutColumns(name, columns, texts)
+		return preset, changes, nil
 	case has("train.parquet"):
 		if columns := parquetColumns(filepath.Join(name, "train.parquet")); len(columns) > 1 {
 			if preset, changes = aboutColumns(name, columns, texts); preset == "text-lstm" {
@@ -117,7 +118,10 @@ func aboutData(name string) (preset string, changes []change, err error) {
 	case has("train"):
 		return aboutFolders(name)
 	}
-	found := map[bool]string{true: "data", false: "no data set and no folder"}[has("")]
+	found := "data"
+	if !has("") {
+		found = "no data set and no folder"
+	}
 	return "", nil, fmt.Errorf("%w: found %s %q, expected one of %s, or a folder of your own with pictures or texts in train/CLASS/ and test/CLASS/, with train.csv and test.csv, with train.jsonl, with vectors in train.npy, or with either in train.parquet; text= in front of it says that a table holds texts",
 		errAnswer, found, name, strings.Join(data.Names(), ", "))
 }

@@ -49,7 +49,10 @@ func evalCommand(a *shell.App) *cobra.Command {
 
 // ofTrial warns of the ε of a trial among a drawn number; it is "" for any other run.
 func ofTrial(run string) string {
-	return map[bool]string{true: "ε is of one trial among a drawn number, for you alone: " + folder.Selected + " of the sweep has that of the best, to be published"}[folder.OfHiddenNumber(run)]
+	if !folder.OfHiddenNumber(run) {
+		return ""
+	}
+	return "ε is of one trial among a drawn number, for you alone: " + folder.Selected + " of the sweep has that of the best, to be published"
 }
 
 func printMeasures(w io.Writer, measures []score.Measure) {

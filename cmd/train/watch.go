@@ -114,13 +114,18 @@ func accuracy(s train.Progress) string {
 
 // clipNorm returns text with the clip norm of the next step, or "" if all steps have the same.
 func clipNorm(s train.Progress) string {
-	return map[bool]string{true: fmt.Sprintf("clip norm %.3g  ", s.ClipNorm)}[s.ClipNorm != 0]
+	if s.ClipNorm == 0 {
+		return ""
+	}
+	return fmt.Sprintf("clip norm %.3g  ", s.ClipNorm)
 }
 
 // left returns the estimated time of the remaining steps, or "–" while there is no estimate.
 func left(s train.Progress) string {
-	known := s.Step > 0 && s.SecondsPerStep > 0
-	return map[bool]string{true: shell.Duration(float64(s.Steps-s.Step) * s.SecondsPerStep), false: "–"}[known]
+	if s.Step == 0 || s.SecondsPerStep == 0 {
+		return "–"
+	}
+	return shell.Duration(float64(s.Steps-s.Step) * s.SecondsPerStep)
 }
 
 // liveText returns the text beside the bar of a run: steps, spend, accuracy, speed and time left,

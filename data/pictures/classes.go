@@ -28,7 +28,10 @@ func (p Part) listClasses(others Others) (*Index, error) {
 	for _, e := range entries {
 		path := filepath.Join(where, e.Name())
 		if mode, _ := follow(path, e); mode.IsDir() && !slices.Contains(p.Classes, e.Name()) {
-			spelt := map[bool]string{false: fmt.Sprintf(" (%+q)", e.Name())}[norm.NFC.IsNormalString(e.Name())] // it looks like the class
+			spelt := ""
+			if !norm.NFC.IsNormalString(e.Name()) { // it looks like the class
+				spelt = fmt.Sprintf(" (%+q)", e.Name())
+			}
 			return nil, fmt.Errorf("data: %w: folder %s%s is not one of the declared classes %s", ErrInvalid, path, spelt, Quoted(p.Classes))
 		}
 	}

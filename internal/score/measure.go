@@ -21,7 +21,10 @@ type Measure struct {
 
 // Interval returns the interval for people, or that one example has none.
 func (m Measure) Interval() string {
-	return map[bool]string{true: "none of one example", false: fmt.Sprintf("%.4g to %.4g", m.Low, m.High)}[m.High >= math.MaxFloat64/2]
+	if m.High >= math.MaxFloat64/2 {
+		return "none of one example"
+	}
+	return fmt.Sprintf("%.4g to %.4g", m.Low, m.High)
 }
 
 // outcome is what a model says of one example: a score for each class or label, or a number, and
