@@ -179,9 +179,10 @@ func TestEpsilonOfLabelsSaysSo(t *testing.T) {
 func TestOutputsLeaveRunsAlone(t *testing.T) {
 	config := own(t, 2)
 	succeed(t, "run", config)
+	tiny.Write(t, "runs/own-1/extended.json", "")
 	before := tiny.Snapshot(t, "runs")
 	for _, args := range [][]string{
-		{"export", "runs/own-1", "-o", "runs/datasets.jsonl"}, {"export", "runs/own-1", "-o", "runs/own-1/../own-1/ledger.jsonl"},
+		{"card", "runs/own-1", "-o", "runs/own-1/extended.json"}, {"export", "runs/own-1", "-o", "runs/datasets.jsonl"}, {"export", "runs/own-1", "-o", "runs/own-1/../own-1/ledger.jsonl"},
 		{"card", "runs/own-1", "-o", "runs/own-1/privacy.json"}, {"import", "runs/own-1/model.safetensors", config, "-o", "runs/own-1/model.safetensors"},
 	} {
 		refused(t, shell.ExitUsage, "expected a name that no run uses", args...)
