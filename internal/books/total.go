@@ -74,7 +74,11 @@ func Compose(members []checkpoints.Member) (account.Spent, int, error) {
 	if len(members) > 1 && (errors.Is(err, accountant.ErrUnsupported) || errors.Is(err, accountant.ErrUncertified)) {
 		spent, err = oneByOne(members, delta)
 	}
-	return spent, l.Count(), err
+	releases := 0 // turns of several runs are fewer entries together
+	for _, m := range members {
+		releases += m.Ledger.Count()
+	}
+	return spent, releases, err
 }
 
 // Chosen accounts for all releases of the members for somebody who chose each of them, and when to
