@@ -84,7 +84,7 @@ var waits = map[string]string{
 	"describe": "computes ε over the steps", "epsilon": "computes ε", "delta": "computes δ", "calibrate": "searches for the noise",
 	"steps": "searches for the number of steps", "compare": "asks all accountants", "tradeoff": "computes the curve",
 	"stats": "reads the data and plans the noise", "runs": "reads the runs", "report": "reads the runs", "eval": "measures the model",
-	"audit": "makes releases", "ledger show": "adds up the ledgers", "ledger verify": "checks the ledgers",
+	"audit": "makes releases (fewer with --observations)", "ledger show": "adds up the ledgers", "ledger verify": "checks the ledgers",
 }
 
 // mostUsed is the title of the part of the help that comes first. It has the ten commands in most.

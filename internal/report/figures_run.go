@@ -20,7 +20,7 @@ func FiguresOfRuns(runs []*Run) []Figure {
 	all := slices.Concat(
 		epsilonOverSteps(private),
 		overSteps(Figure{ID: "accuracy", Title: "Test accuracy over steps"}, curvesOf(runs), steps, accuracy),
-		overSteps(Figure{ID: "accuracy-epsilon", Title: "Test accuracy over ε"}, curvesOf(private), spent, accuracy),
+		overSteps(Figure{ID: "accuracy-epsilon", Title: "Test accuracy over ε", Note: "Whoever stops at a point because of what it shows has spent the ε of all planned steps, not the one here."}, curvesOf(private), spent, accuracy),
 		overSteps(Figure{ID: "error", Title: "Mean test error over steps"}, curvesOf(runs), steps, mistake))
 	return append(all, classesTogether(runs)...)
 }
