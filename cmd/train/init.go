@@ -88,7 +88,7 @@ func answer(a *shell.App, c *cobra.Command, set *string, epsilon *float64) error
 		return err
 	}
 	if *epsilon, err = strconv.ParseFloat(text, 64); err != nil {
-		return shell.Usagef("found epsilon %q, expected a number such as 3", text)
+		return shell.Usagef("found epsilon %q, expected a number such as 0.5 or 3", text)
 	}
 	return nil
 }
