@@ -221,7 +221,7 @@ func runLine(t *testing.T, line string) {
 	err := c.Run()
 	code := c.ProcessState.ExitCode()
 	// Data sets and the weights of other programs are not at hand here.
-	missing := code == shell.ExitData && strings.Contains(out.text.String(), "train data fetch") || strings.Contains(out.text.String(), "open resnet18.safetensors: no such file")
+	missing := code == shell.ExitData && strings.Contains(out.text.String(), "train data fetch") || strings.Contains(out.text.String(), " resnet18.safetensors: no such file")
 	switch {
 	case err == nil, missing, endless && (code == 130 || code == shell.ExitDone):
 	default:
