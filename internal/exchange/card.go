@@ -12,6 +12,7 @@ import (
 	"dpsgd/data"
 	"dpsgd/internal/run"
 	"dpsgd/internal/score"
+	"dpsgd/internal/statement"
 	"dpsgd/internal/trained"
 )
 
@@ -21,7 +22,7 @@ var cardText string
 var cardPage = template.Must(template.New("README.md").Funcs(template.FuncMap{
 	"up":    func(epsilon float64) string { return accountant.RoundUp(epsilon, 3) },
 	"quote": asJSON, // whose texts are YAML's
-	"join":  strings.Join, "cell": strings.NewReplacer("|", `\|`).Replace,
+	"join":  strings.Join, "cell": statement.Cell,
 }).Parse(cardText))
 
 // hub maps data sets of the trainer to their names on Hugging Face.

@@ -13,8 +13,8 @@ import (
 	"dpsgd/internal/trained"
 )
 
-// Result is what the terminal shows when a run ends. Two of its fields are NOT PRIVATE,
-// TeacherAccuracy and EpsilonDataDependent: of the files only private ones hold them.
+// Result holds what the terminal shows when a run ends. TeacherAccuracy and EpsilonDataDependent are
+// NOT PRIVATE: they are written into private files only.
 type Result struct {
 	Status               run.Status `json:"status"`
 	StudentAccuracy      *float64   `json:"student_accuracy"`                   // on the test examples outside the pool; null if the run was interrupted

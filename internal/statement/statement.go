@@ -217,10 +217,13 @@ func (t Together) DatasetTotal() string {
 //go:embed *.tmpl
 var texts embed.FS
 
+// Cell returns text for a cell of a table in Markdown, with each | escaped: it would end the cell.
+func Cell(text string) string { return strings.ReplaceAll(text, "|", `\|`) }
+
 var templates = template.Must(template.New(folder.Statement).Funcs(template.FuncMap{
 	"up":    func(epsilon float64) string { return accountant.RoundUp(epsilon, 3) },
 	"left":  func(budget, spent float64) string { return accountant.RoundDown(budget-spent, 3) },
-	"below": powerAbove, "percent": percent, "cell": strings.NewReplacer("|", `\|`).Replace,
+	"below": powerAbove, "percent": percent, "cell": Cell,
 	"prior": func(p float64) string { return fmt.Sprintf("%g", 100*p) },
 }).ParseFS(texts, "*.tmpl"))
 

@@ -104,7 +104,10 @@ var (
 // body returns the body of a request or, of a form, its first file. errNone says there is none.
 func body(r *http.Request) ([]byte, error) {
 	sent := io.Reader(r.Body)
-	if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); kind == "multipart/form-data" || kind == "application/json" { // which is no form
+	switch kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); kind {
+	case "application/json": // its braces and keys would be taken for a text
+		return nil, errNone
+	case "multipart/form-data":
 		form, err := r.MultipartReader()
 		if err != nil {
 			return nil, errNone
