@@ -18,7 +18,10 @@ type listOf[T any] struct {
 
 func (f listOf[T]) decode(r *report, n *node, key string, into any) bool {
 	if n.Kind != listNode || len(n.Items) < f.min || len(n.Items) > f.max {
-		hint := map[bool]string{true: n.BracketHint()}[f.says == ""]
+		var hint string
+		if f.says == "" {
+			hint = n.BracketHint()
+		}
 		return r.Expected(n, key, f.Expected(), hint)
 	}
 	values, ok := decodeItems[T](r, f.of, n, key)

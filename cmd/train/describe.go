@@ -55,7 +55,10 @@ func plannedConfig(c *cobra.Command, args, set []string, examples int) (name str
 
 // ofClasses says how many classes there are; what has one predicts a number.
 func ofClasses(n int) string {
-	return map[bool]string{false: ", " + shell.Count(n) + " classes"}[n == 1]
+	if n == 1 {
+		return ""
+	}
+	return ", " + shell.Count(n) + " classes"
 }
 
 // printDescription writes what a run would do, for people.

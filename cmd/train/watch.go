@@ -89,7 +89,9 @@ func (p *runWatcher) Finished(r train.Result) {
 	printLeft(p.W, r.TargetEpsilon, r.Epsilon)
 	printReleased(p.W, r.Released)
 	printTogether(p.W, r.Together)
-	fmt.Fprintf(p.W, "speed           %s examples/s (times are no part of the guarantee)\n", shell.Count(int(r.ExamplesPerSecond)))
+	if r.ExamplesPerSecond > 0 { // a run that was done when it was resumed took no step
+		fmt.Fprintf(p.W, "speed           %s examples/s (times are no part of the guarantee)\n", shell.Count(int(r.ExamplesPerSecond)))
+	}
 	fmt.Fprintf(p.W, "in %s: model.safetensors, privacy.md, metrics.jsonl\n", r.Run)
 }
 

@@ -144,7 +144,10 @@ func (r *Run) statement() statement.Statement {
 		s.Facts = append(s.Facts, statement.Fact{Name: name, Value: fmt.Sprintf(format, args...)})
 	}
 	fact("Teachers", "%d, trained without privacy on disjoint parts of the training examples; none of them is written", p.Teachers)
-	which := map[bool]string{false: "the first %d test examples", true: "%d test examples that training.seed draws"}[r.drawn]
+	which := "the first %d test examples"
+	if r.drawn {
+		which = "%d test examples that training.seed draws"
+	}
 	fact("Public pool", which+", without their labels; the student is measured on the other %d", p.Pool, r.rest.Len())
 	switch c.Aggregation {
 	case "lnmax":

@@ -151,7 +151,10 @@ func ReadAudit(path string) (*attack.Outcome, error) {
 func auditTable(o *attack.Outcome) Table {
 	t := Table{Heading: []string{"claim", "of", "claimed, at most", fmt.Sprintf("observed, at least (%g %%)", 100*o.Confidence), "verdict", "by"}}
 	for _, test := range o.Tests {
-		verdict := map[bool]string{true: "FALSIFIED", false: "not falsified"}[test.Falsified]
+		verdict := "not falsified"
+		if test.Falsified {
+			verdict = "FALSIFIED"
+		}
 		t.Rows = append(t.Rows, []string{test.Claim, test.Quantity, epsilon(test.Claimed), strconv.FormatFloat(test.AtLeast, 'f', 4, 64), verdict, test.By})
 	}
 	return t

@@ -17,6 +17,7 @@ import (
 	"dpsgd/internal/books"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/score"
+	"dpsgd/internal/statement"
 )
 
 // Table returns the result of a sweep as lines of cells, the heading first. It has a line for each
@@ -254,7 +255,10 @@ func (r Result) text() []byte {
 
 func writeTable(b *bytes.Buffer, table [][]string) {
 	for i, line := range table {
-		fmt.Fprintf(b, "| %s |\n", strings.Join(line, " | "))
+		for _, cell := range line {
+			fmt.Fprintf(b, "| %s ", statement.Cell(cell))
+		}
+		b.WriteString("|\n")
 		if i == 0 {
 			fmt.Fprintf(b, "|%s\n", strings.Repeat(" --- |", len(line)))
 		}

@@ -144,7 +144,9 @@ func refuse(w http.ResponseWriter, err error) {
 	case errors.Is(err, errBusy):
 		w.Header().Set("Retry-After", "1")
 		status = http.StatusServiceUnavailable
-	case errors.Is(err, errNone), errors.Is(err, io.ErrUnexpectedEOF):
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		status, err = http.StatusBadRequest, errors.New("serve: found a form that ends inside its file, expected the whole form")
+	case errors.Is(err, errNone):
 		status = http.StatusBadRequest
 	}
 	reply(w, status, map[string]string{"error": err.Error()})

@@ -117,6 +117,7 @@ func TestBadRequests(t *testing.T) {
 		"too many bytes":      {"image/png", make([]byte, web.PredictionLimits().Body+1), 413, "more than"},
 		"a form without file": {"multipart/form-data; boundary=x", []byte("--x\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n1\r\n--x--\r\n"), 400, "found no picture"},
 		"a broken form":       {"multipart/form-data; boundary=x", []byte("--x"), 400, "found no picture"},
+		"a form cut off":      {"multipart/form-data; boundary=x", []byte("--x\r\nContent-Disposition: form-data; name=\"a\"; filename=\"a\"\r\n\r\n1"), 400, "ends inside its file"},
 		"a form of nothing":   {"multipart/form-data", nil, 400, "found no picture"},
 		"JSON":                {"application/json", []byte(`{"text": "x"}`), 400, "found no picture"},
 		"a good picture":      {"", good, 200, "probability"},

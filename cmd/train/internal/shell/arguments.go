@@ -103,7 +103,10 @@ func Args(min, max int, what string) cobra.PositionalArgs {
 			return Usagef("`%s` found an empty argument, expected %s", c.CommandPath(), what)
 		}
 		if len(found) < min || len(found) > max {
-			given := strings.TrimSuffix(fmt.Sprintf("%d arguments", len(found)), map[bool]string{true: "s"}[len(found) == 1])
+			given := "1 argument"
+			if len(found) != 1 {
+				given = fmt.Sprintf("%d arguments", len(found))
+			}
 			return Usagef("`%s` found %s, expected %s", c.CommandPath(), given, what)
 		}
 		return nil
