@@ -274,11 +274,8 @@ func ofOtherUnit(c *configs.Config, registered checkpoints.Data) bool {
 // sweep: the shared one knows the run or has the identifier that the run's own ledger names, so it
 // is found too where sweep.json is lost. Known is empty if none is found.
 func registryOf(dir string, run checkpoints.JournalInfo) (Known, error) {
-	above, aboveThat := filepath.Join(dir, ".."), filepath.Join(dir, "..", "..")
-	if folder.HoldsAny(above, folder.Sweep) {
-		above, aboveThat = aboveThat, above
-	}
-	for _, d := range []string{above, aboveThat} {
+	around := folder.Around(dir)
+	for _, d := range []string{around, filepath.Join(dir, ".."), filepath.Join(dir, "..", "..")} {
 		k, err := readKnown(d)
 		if err != nil {
 			return k, err
@@ -287,10 +284,10 @@ func registryOf(dir string, run checkpoints.JournalInfo) (Known, error) {
 			return k, nil
 		}
 	}
-	none := Known{dir: above}
+	none := Known{dir: around}
 	if run.Datasets != "" {
 		none.missing = fmt.Errorf("train: %s: found no %s with the identifier %s, expected the ledger in which %s is registered; put it back from a copy: %w",
-			above, folder.Datasets, run.Datasets, dir, checkpoints.ErrRollback)
+			around, folder.Datasets, run.Datasets, dir, checkpoints.ErrRollback)
 	}
 	return none, nil
 }
