@@ -2,6 +2,7 @@ package run
 
 import (
 	"fmt"
+	"maps"
 	"path/filepath"
 
 	"dpsgd/checkpoints"
@@ -111,9 +112,7 @@ func (r *Run) WriteModel(m *model.Model, e *gradients.Evaluator, begin Beginning
 	if r.Config.Features.Any() {
 		said["features"] = r.Config.Features.Recipe.String()
 	}
-	for key, value := range about {
-		said[key] = value
-	}
+	maps.Copy(said, about)
 	if err := r.Keep(Saving{"the model", folder.Model, 4*(len(m.Values)+m.FrozenValues()) + 1<<16, func(dir string) error {
 		return checkpoints.WriteModel(filepath.Join(dir, folder.Model), tensors, said)
 	}, true}); err != nil {
