@@ -52,7 +52,7 @@ func plainDivergence(e Event, n int) (float64, error) {
 	if !ok {
 		return 0, fmt.Errorf("%w: the plain formula cannot analyse %v", ErrUnsupported, e)
 	}
-	sigma := gaussian.NoiseMultiplier
+	sigma := min(gaussian.NoiseMultiplier, 1e100) // the square of more overflows
 	switch {
 	case q == 0:
 		return 0, nil

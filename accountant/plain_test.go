@@ -135,6 +135,7 @@ func TestPlainEpsilonOfEdges(t *testing.T) {
 		err   error
 	}{
 		{accountant.Gaussian{0}, math.Inf(1), nil}, {accountant.PoissonSampled{0.5, accountant.Gaussian{0}}, math.Inf(1), nil}, {accountant.PoissonSampled{0, accountant.Gaussian{0}}, 0, nil},
+		{accountant.PoissonSampled{0.5, accountant.Gaussian{1e300}}, 0, nil},
 		{accountant.Laplace{1}, 0, accountant.ErrUnsupported}, {accountant.PoissonSampled{0.5, accountant.Laplace{1}}, 0, accountant.ErrUnsupported}, {accountant.NonPrivate{}, 0, accountant.ErrUnsupported},
 	} {
 		l := tiny.Ledger(t, test.event, 3)

@@ -55,7 +55,13 @@ func NewPlan(c *configs.Config, o setup.Outline) (*Plan, error) {
 			return nil, fmt.Errorf("%w: pate.release_data_dependent: %w", setup.ErrPlan, err)
 		}
 	}
-	return p, p.afford()
+	if err := p.afford(); err != nil || p.Release == nil {
+		return p, err
+	}
+	if err := answer.Releasable(p.Aggregation, p.Queries, p.Answers, *p.Release); err != nil {
+		return nil, fmt.Errorf("%w: pate.release_data_dependent: %w", setup.ErrPlan, err)
+	}
+	return p, nil
 }
 
 // planOf returns the plan of a configuration for so many teachers and questions. It leaves open how

@@ -27,7 +27,7 @@ func DataDependent(a votes.Aggregation, cast []*Votes, answered []bool, s votes.
 	if len(cast) == 0 || a.Check != nil && len(answered) != len(cast) {
 		return none, fmt.Errorf("answer: found %d votes and %d answers, expected votes and an answer for each", len(cast), len(answered))
 	}
-	questions, teachers := make([]votes.Question, len(cast)), 0
+	questions, teachers, answers := make([]votes.Question, len(cast)), 0, 0
 	for i, v := range cast {
 		counts, sum := make([]int, len(v.counts)), 0
 		for class, n := range v.counts {
@@ -39,17 +39,30 @@ func DataDependent(a votes.Aggregation, cast []*Votes, answered []bool, s votes.
 		}
 		teachers = sum
 		questions[i] = votes.Question{Votes: counts, Answered: a.Check == nil || answered[i]}
+		if questions[i].Answered {
+			answers++
+		}
+	}
+	if err := Releasable(a, len(cast), answers, s); err != nil {
+		return none, err
 	}
 	local, err := a.LocalSensitivity(questions, teachers, s.Order)
 	if err != nil {
 		return none, err
 	}
 	private := s.Of(a.Divergence(questions, s.Order), local)
-	if !(private.Deviation*finest < 1<<40 && private.Centre*finest < 1<<50) {
-		return none, errors.New("answer: found a divergence that is too large to be released")
-	}
 	return Question[float64]{s.Event(), func(src *random.Source) float64 {
 		steps := addGaussian([]int64{int64(math.Ceil(private.Centre * finest))}, private.Deviation*finest, src)
 		return float64(steps[0]) / finest
 	}}, nil
+}
+
+// Releasable refuses what [DataDependent] could not release for some votes in so many questions and
+// answers: to refuse it for the votes that there are would tell of them.
+func Releasable(a votes.Aggregation, questions, answers int, s votes.Smooth) error {
+	worst := 1.001 * a.Lost(questions, answers, s.Order) // more than rounding adds
+	if most := s.Of(worst, []float64{worst}); !(most.Deviation*finest < 1<<40 && most.Centre*finest < 1<<50) {
+		return fmt.Errorf("answer: found a divergence of up to %.4g, which is too large to be released", worst)
+	}
+	return nil
 }

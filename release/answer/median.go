@@ -42,8 +42,8 @@ func Median(values []int64, low, high, step int64, epsilon, delta float64) (Ques
 	}
 	ofTest, err := times(2/epsilon, 1+1e-12, noise.MaxScale)
 	ofMedian, errMedian := times(2/epsilon, float64(step)*(1+1e-12), noise.MaxScale)
-	// Pr[N ≥ n] is below exp(-n/scale).
-	needed := int64(math.Ceil(ofTest.Float64() * -math.Log(delta) * (1 + 1e-12)))
+	// Pr[N ≥ n] is below exp(-n/scale). math.Log is wrong below 2^-1022, unlike math.Log2.
+	needed := int64(math.Ceil(ofTest.Float64() * math.Ln2 * -math.Log2(delta) * (1 + 1e-12)))
 	x := newOrdered(values, low, high)
 	median, distance := x.median(), x.distance(step)
 	return ask(cmp.Or(err, errMedian), accountant.AddOrRemoveDP{Epsilon: epsilon, Delta: delta}, func(src *random.Source) Tested {
