@@ -31,6 +31,8 @@ func (e RandomizedResponse) simplest() (Event, error) {
 	return nonPrivateIf(e.NoiseProbability == 0, e)
 }
 
+func (RandomizedResponse) relation() Relation { return ReplaceOne }
+
 // seenBy returns size releases of e: every record gives its own answer.
 func (e RandomizedResponse) seenBy(size int) (Event, error) { return SelfComposed{e, size}, nil }
 

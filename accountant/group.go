@@ -24,7 +24,7 @@ import (
 //	RepeatAndSelect           of what the group sees of its event: the theorem is about
 //	                          any two datasets
 //
-// and compositions part by part; NonPrivate stays. CyclicSampled has no groups. Size is at least 1; for 1 the ledger is copied.
+// and compositions part by part; NonPrivate stays. Size is at least 1; for 1 the ledger is copied.
 // The error for other events matches ErrUnsupported, that for a wrong argument ErrInvalid.
 func Group(l *Ledger, size int) (*Ledger, error) {
 	if l == nil {

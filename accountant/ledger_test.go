@@ -39,7 +39,7 @@ func TestJoinTakesEveryEntry(t *testing.T) {
 // What is defined for ReplaceOne alone is accounted for under it, wherever in an event it stands.
 func TestRelationOfTheWhole(t *testing.T) {
 	fixed := accountant.FixedSizeSampled{9, 3, accountant.Gaussian{1}}
-	for _, e := range []accountant.Event{fixed, accountant.PoissonSampled{0.5, fixed}, accountant.SelfComposed{fixed, 2}, accounttest.Composed(t, accountant.Gaussian{1}, fixed), accountant.RepeatAndSelect{fixed, 2, 1}, accountant.CyclicSampled{2, fixed}} {
+	for _, e := range []accountant.Event{fixed, accountant.RandomizedResponse{0.5, 3}, accountant.PoissonSampled{0.5, fixed}, accountant.SelfComposed{fixed, 2}, accounttest.Composed(t, accountant.Gaussian{1}, fixed), accountant.RepeatAndSelect{fixed, 2, 1}, accountant.CyclicSampled{2, fixed}} {
 		if l := accounttest.Ledger(t, accountant.Entry{accountant.Gaussian{1}, 1}, accountant.Entry{e, 1}); accountant.RelationOf(e) != accountant.ReplaceOne || l.Relation() != accountant.ReplaceOne {
 			t.Errorf("%v: found %v, in a ledger %v, expected %v", e, accountant.RelationOf(e), l.Relation(), accountant.ReplaceOne)
 		}

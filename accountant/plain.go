@@ -6,8 +6,8 @@ import (
 )
 
 // PlainEpsilon bounds epsilon at delta of a ledger of Gaussian releases, Poisson-sampled or not, by
-// turns or not, under AddOrRemoveOne and ZeroOut, by the shortest proof that there is: the Rényi divergence at a
-// few integer orders n, added up, and converted. For sampling probability q, noise multiplier σ:
+// turns or not, under AddOrRemoveOne and ZeroOut, by the shortest proof that there is: the Rényi
+// divergence at a few integer orders n, added up and converted. For sampling probability q, noise σ:
 //
 //	release   D_n = 1/(n-1) · log Σ_k C(n,k) (1-q)^(n-k) q^k exp((k²-k)/(2σ²))
 //	ledger    D_n = Σ count · D_n of the release
