@@ -274,8 +274,7 @@ func TestUnstableMedianPassesWithDelta(t *testing.T) {
 		t.Errorf("passed %d times of 4000, expected about 64", passed)
 	}
 	// Two records move this one. With next to no noise, that is too few for the least δ, 2^-1074.
-	q = must(Median([]int64{50, 50, 50}, 0, 100, 1, 1440, math.SmallestNonzeroFloat64))
-	if q.draw(src).Passed {
+	if must(Median([]int64{50, 50, 50}, 0, 100, 1, 1440, math.SmallestNonzeroFloat64)).draw(src).Passed {
 		t.Error("passed at the least δ")
 	}
 }
