@@ -69,6 +69,7 @@ var (
 	withInit    = &condition{"model.init", "", func(c *Config) bool { return c.Model.Init != "" }}
 	withPersons = &condition{"privacy.unit", "person", func(c *Config) bool { return c.Privacy.Unit == UnitPerson }}
 	withLabels  = &condition{"privacy.unit", "label", func(c *Config) bool { return c.Privacy.Unit == UnitLabel }}
+	withNoise   = &condition{"privacy.unit", "example or person", func(c *Config) bool { return c.Privacy.Unit != UnitLabel }}
 	byNoise     = &condition{"optimizer.learning_rate", "by_noise", func(c *Config) bool { return c.Optimizer.ByNoise() }}
 	withBatches = &condition{"training.sampling", setting.Or(release.Samplings().Where(release.Sampling.Sized)), func(c *Config) bool { return c.Training.Sampling.Sized() }}
 	sharesNoise = &condition{"federated.noise", data.ByServer, func(c *Config) bool { return !c.Federated.Any() || c.Federated.Noise == data.ByServer }}
@@ -176,7 +177,7 @@ func fieldsOf(policies setting.Kinds[clip.Scheme], rules setting.Kinds[optimizer
 		row("privacy.delta", setting.Number{Min: 1e-20, Max: 1, OpenMax: true}, nil,
 			"The delta of the (epsilon, delta) guarantee; well below 1 / number of training examples. Below 1e-20 what sampler and generator add would not be small beside it (docs/threat-model.md)."),
 		row("privacy.clip_norm", setting.Number{Min: 1e-12, Max: 1e6}, nil, "Bound on the L2 norm of one example's gradient."),
-		kindRow("privacy.clipping", policies, nil,
+		kindRow("privacy.clipping", policies, withNoise,
 			"How gradients are scaled to the bound: flat shortens those that are longer; automatic and normalised also lengthen those that are shorter, so that clip_norm only multiplies the learning rate; per_layer shortens each layer by itself, to equal shares of the bound; adaptive shortens like flat, to a norm that begins at clip_norm and follows a quantile of the norms."),
 		argumentRows("privacy.clipping", policies),
 		kindRow("privacy.clip_schedule", clip.Schedules(), movableNorm,
@@ -184,10 +185,10 @@ func fieldsOf(policies setting.Kinds[clip.Scheme], rules setting.Kinds[optimizer
 		argumentRows("privacy.clip_schedule", clip.Schedules()),
 		kindRow("privacy.mechanism", release.Mechanisms(), sharesNoise, "Which noise makes sums private: "+docs(release.Mechanisms())+"."),
 		argumentRows("privacy.mechanism", release.Mechanisms()),
-		kindRow("privacy.noise_schedule", release.NoiseSchedules(), nil,
+		kindRow("privacy.noise_schedule", release.NoiseSchedules(), withNoise,
 			"How the noise multiplier changes over the steps, in 16 stages; noise_multiplier is that of the first one. What it costs is accounted for step by step."),
 		argumentRows("privacy.noise_schedule", release.NoiseSchedules()),
-		row("privacy.correlation", setting.Choice{Independent, ChosenBands, Banded}, nil,
+		row("privacy.correlation", setting.Choice{Independent, ChosenBands, Banded}, withNoise,
 			"How the noise of steps is correlated: banded takes back noise of earlier steps, by exact sums of the last steps that are kept in memory; auto chooses the number of bands, and training.blocks with it, for the least predicted error at the budget (train describe shows it). Needs training.sampling cyclic."),
 		row("privacy.bands", setting.Integer{Min: 2, Max: release.MostBands}, withBands, "Steps over which noise is correlated; at most training.blocks."),
 		row("privacy.accountant", accountants, nil,
@@ -214,7 +215,7 @@ func fieldsOf(policies setting.Kinds[clip.Scheme], rules setting.Kinds[optimizer
 		kindRow("training.loss", model.Losses(), nil, "What the network learns by: "+docs(model.Losses())+"."),
 		row("training.class_weights", publicNumbers{listOf[float64]{of: setting.Number{Min: 0, Max: model.MaxWeight, OpenMin: true}, min: 1, max: 1000, what: "numbers"}}, weighable,
 			"How much each of data.classes, or having each of data.labels, counts in the loss, in their order; left out is 1 for each. Public numbers: where they should follow from how frequent classes are, count these privately by train stats."),
-		kindRow("training.sampling", release.Samplings(), nil, "Which examples a step is computed from: "+docs(release.Samplings())+"."),
+		kindRow("training.sampling", release.Samplings(), withNoise, "Which examples a step is computed from: "+docs(release.Samplings())+"."),
 		row("training.batch_size", setting.Integer{Min: 1, Max: 1e7}, withBatches,
 			"Expected number of examples in a step; each example takes part with probability batch_size / training examples."),
 		row("training.physical_batch_size", setting.Integer{Min: 1, Max: 4096}, nil,

@@ -149,16 +149,17 @@ func (d document) decode(r *report, c *Config) (bad map[string]bool) {
 // conditions reports keys that mean nothing beside the others, so that nobody believes in the
 // effect of a key that is never looked at. If an override made it so, it drops the key instead.
 func (d document) conditions(r *report, c *Config, bad map[string]bool) {
-	defaults := DefaultConfig()
+	defaults, dropped := DefaultConfig(), map[string]bool{}
 	for _, f := range fields {
 		s, ok := d[f.path]
 		isBad := func(path string) bool { return bad[path] }
 		if !ok || f.applies(c) || bad[f.path] || bad[f.only.key] || slices.ContainsFunc(others(f.only.key), isBad) {
 			continue
 		}
-		if d.overrides(f.only.key) && !s.override {
+		if (d.overrides(f.only.key) || dropped[f.only.key]) && !s.override {
 			f.copy(c, &defaults)
 			delete(d, f.path)
+			dropped[f.path] = true
 			continue
 		}
 		r.Addf(s.value.At, f.path, "found without effect, expected it only with %s", f.only)

@@ -153,7 +153,7 @@ func TestLedgerLimitCommand(t *testing.T) {
 	refused(t, shell.ExitUsage, "after "+spent[1]+" that is spent or reserved, expected at most 8", "run", config)
 	refused(t, shell.ExitUsage, "never raised", "ledger", "limit", name, "--epsilon", "9", "--delta", "0.001")
 	refused(t, shell.ExitUsage, "found privacy.none", "run", config, "--set", "privacy.none=true", "--set", "privacy.epsilon=none")
-	refused(t, shell.ExitUsage, "found privacy.unit label", "run", config, "--set", "privacy.unit=label", "--set", "training.sampling=poisson")
+	refused(t, shell.ExitUsage, "found privacy.unit label", "run", config, "--set", "privacy.unit=label")
 }
 
 // limitsOf returns the limits of a folder of runs, as the commands print them.
