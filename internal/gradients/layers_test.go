@@ -9,9 +9,12 @@ import (
 
 	"dpsgd/clip"
 	"dpsgd/data"
+	"dpsgd/internal/noise"
+	"dpsgd/internal/random"
 	"dpsgd/internal/tiny"
 	"dpsgd/model"
 	"dpsgd/perexample"
+	"dpsgd/release"
 )
 
 // shorter writes out what PerLayer promises: each layer of a gradient, weight and bias together, is
@@ -73,6 +76,22 @@ func TestALayerWithoutAFactorSpoilsItsExample(t *testing.T) {
 	l := newLayers(clip.PerLayer{ClipNorm: 1}, []perexample.Use{{Parameter: "0.weight"}, {Parameter: "1.weight"}}, parts, []int{0, 1}, [][]float64{{1e60, 1}, {1, 1}}, 2, nil)
 	if found := l.scale(2).SquaredNorms; !math.IsNaN(found[0]) || !(found[1] > 0.9 && found[1] < 1) {
 		t.Errorf("found the squared norms %v, expected no number and a little less than 1", found)
+	}
+}
+
+// The last coordinate of a release is the count, also where it begins a block of the noise.
+func TestCountIsTheLastCoordinate(t *testing.T) {
+	for _, parameters := range []int{1, noise.Block - 1, noise.Block, noise.Block + 1} {
+		made := func(consume func(release.Noisy)) {
+			sum := tiny.Must(clip.NewSum(clip.Flat{ClipNorm: 1}, parameters+1, nil))(t)
+			tiny.Check(t, tiny.Must(release.NewGaussian(1, nil))(t).Privatize(0, sum, random.ForTest(1), consume))
+		}
+		whole, rest, count := make([]float64, parameters+1), make([]float64, parameters), 0.0
+		made(func(n release.Noisy) { copy(whole[n.From():], n.Values()) })
+		made(SplitCount(parameters, &count, func(n release.Noisy) { copy(rest[n.From():], n.Values()) }))
+		if count != whole[parameters] || !slices.Equal(rest, whole[:parameters]) {
+			t.Errorf("%d parameters: found the count %v, expected %v, or other values before it", parameters, count, whole[parameters])
+		}
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"dpsgd/data"
+	"dpsgd/internal/kernel"
 	"dpsgd/internal/setting"
 	"dpsgd/internal/tiny"
 )
@@ -72,5 +73,16 @@ func TestStoredPictureThatIsGone(t *testing.T) {
 		if _, err := g.Contributions(indices); !errors.Is(err, data.ErrInvalid) {
 			t.Errorf("%v: found %v, expected an error", indices, err)
 		}
+	}
+}
+
+// A row of features counts by its own norm, whoever is beside it.
+func TestRowsCountByTheirOwnNorm(t *testing.T) {
+	halves := make([]uint16, 6)
+	kernel.ToHalves(halves, []float32{1, 0, 2, 0, 0, 3})
+	set := tiny.Must(data.NewFeatures(2, []string{"a", "b"}, []uint8{0, 1, 0}, halves))(t)
+	b := tiny.Must(tiny.Must(NewRows(set))(t).Contributions([]int{2, 0, 1}))(t)
+	if found := b.SquaredNorms[:3]; !slices.Equal(found, []float64{9, 1, 4}) {
+		t.Errorf("found the squared norms %v, expected 9, 1 and 4", found)
 	}
 }

@@ -67,10 +67,11 @@ func TestTrainLearns(t *testing.T) {
 	}
 }
 
-// Labels stand in the place of the examples' own: learnt shifted by one class, the model says the
-// shifted class.
+// Labels stand in the place of the examples' own, for each of their views: learnt shifted by one
+// class, the model says the shifted class.
 func TestLabelsInPlaceOfTheirOwn(t *testing.T) {
-	trainer, m, images := trainer(t, &optimizer.SGD{}, 16, nil)
+	_, m, images := trainer(t, &optimizer.SGD{}, 16, nil)
+	trainer := tiny.Must(sgd.NewTrainer(tiny.Parse(t, "training.augmentation.views=2"), m, images, images.Shape(), &optimizer.SGD{}, 16, nil))(t)
 	labels := make([]int32, images.Len())
 	for i := range labels {
 		labels[i] = int32((images.Label(i) + 1) % 3)
