@@ -8,11 +8,13 @@ import (
 	"unicode/utf8"
 )
 
-// The regular expressions of files are Oniguruma's, whose classes are Unicode's.
+// The regular expressions of files are Oniguruma's, whose classes are Unicode's; \w has superscripts and
+// fractions of Latin-1 and letters in circles and squares, too.
 var classes = map[byte]string{
 	's': `\t-\r \x{85}\x{A0}\x{1680}\x{2000}-\x{200A}\x{2028}\x{2029}\x{202F}\x{205F}\x{3000}`,
 	'd': `\p{Nd}`,
-	'w': `\p{L}\p{M}\p{Nd}\p{Nl}\p{Pc}`,
+	'w': `\p{L}\p{M}\p{Nd}\p{Nl}\p{Pc}\x{B2}\x{B3}\x{B9}\x{BC}-\x{BE}\x{24B6}-\x{24E9}` +
+		`\x{1F130}-\x{1F149}\x{1F150}-\x{1F169}\x{1F170}-\x{1F189}`,
 }
 
 // The one look ahead that files have: spaces, without the last one where something follows.
