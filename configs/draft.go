@@ -1,10 +1,8 @@
 package configs
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -203,12 +201,7 @@ func columnsOf(path string) (columns []string, err error) {
 		return nil, fmt.Errorf("%w: %w", errAnswer, err)
 	}
 	defer file.Close()
-	in := bufio.NewReader(file)
-	first, _ := in.ReadString('\n')
-	if strings.Contains(first, ";") && !strings.Contains(first, ",") {
-		return nil, fmt.Errorf("%w: found ; between the names in the first line of %s, expected commas", errAnswer, path)
-	}
-	r, err := vectors.NewRecordReader(path, io.MultiReader(strings.NewReader(first), in))
+	r, err := vectors.NewRecordReader(path, file)
 	if err == nil && len(r.Header) < 2 {
 		err = fmt.Errorf("found the name of one column in the first line of %s, expected at least 2", path)
 	}

@@ -123,7 +123,7 @@ func TestParquet(t *testing.T) {
 // What is no data is refused in one line.
 func TestNoData(t *testing.T) {
 	semicolons := folderOf(t, map[string]string{"train.csv": "\"age\"; \"sick\"\n1;no\n"})
-	found := map[string]string{semicolons: "found ; between the names in the first line of ", "no-such-folder": "no data set and no folder \"no-such"}
+	found := map[string]string{semicolons: "found names separated by semicolons", "no-such-folder": "no data set and no folder \"no-such"}
 	for _, a := range []struct {
 		set     string
 		epsilon float64

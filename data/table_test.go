@@ -69,7 +69,7 @@ func TestBrokenTables(t *testing.T) {
 		"too large":         {"age,pay,sick\n1e40,2,no\n", `train.csv:2:1: column "age": found a number that is too large for 32 bits`},
 		"hexadecimal":       {"age,pay,sick\n0x10,2,no\n", `train.csv:2:1: column "age": found text that is not a number`},
 		"underscores":       {"age,pay,sick\n1_0,2,no\n", `train.csv:2:1: column "age": found text that is not a number`},
-		"semicolons":        {"age;pay;sick\n1,5;2;no\n", "train.csv:1:1: found names separated by semicolons, expected commas"},
+		"semicolons":        {"\"age\"; \"pay\"; \"sick\"\n1,5;2;no\n", "train.csv:1:1: found names separated by semicolons, expected commas"},
 		"unknown label":     {"age,pay,sick\n1,2," + secret + "\n", `train.csv:2:5: column "sick": found a label that is not declared, expected one of the classes "yes", "no"`},
 		"label in capitals": {"age,pay,sick\n1,2,NO\n", `train.csv:2:5: column "sick": found a label that is not declared`},
 		"too few fields":    {"age,pay,sick\n1,2,no\n1," + secret + "\n", "train.csv:3:1: found 2 fields, expected 3, as in the first line"},

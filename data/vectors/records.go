@@ -22,7 +22,7 @@ type RecordReader struct {
 }
 
 // WithoutMark returns a reader of text without the mark by which some programs begin UTF-8.
-func WithoutMark(file io.Reader) io.Reader {
+func WithoutMark(file io.Reader) *bufio.Reader {
 	r := bufio.NewReader(file)
 	if mark, _ := r.Peek(3); string(mark) == "\ufeff" {
 		r.Discard(3)
@@ -32,17 +32,25 @@ func WithoutMark(file io.Reader) io.Reader {
 
 // NewRecordReader returns a reader of file, whose first line it reads. It fails without one.
 func NewRecordReader(path string, file io.Reader) (*RecordReader, error) {
-	r := &RecordReader{path: path, records: csv.NewReader(WithoutMark(file))}
+	in := WithoutMark(file)
+	r := &RecordReader{path: path, records: csv.NewReader(in)}
 	r.records.ReuseRecord, r.records.TrimLeadingSpace = true, true
+	line, _ := in.Peek(in.Size())
+	first, _, _ := strings.Cut(string(line), "\n")
+	if strings.HasPrefix(first, "\xff\xfe") || strings.HasPrefix(first, "\xfe\xff") || strings.ContainsRune(first, 0) {
+		return nil, r.WrongHeader("found text in UTF-16", "UTF-8, which spreadsheets call \"CSV UTF-8\"")
+	}
+	for _, s := range [][2]string{{";", "semicolons"}, {"\t", "tabs"}, {"|", "vertical bars"}} {
+		if strings.Contains(first, s[0]) && !strings.Contains(first, ",") {
+			return nil, r.WrongHeader("found names separated by "+s[1], "commas")
+		}
+	}
 	header, err := r.Next()
 	if err == io.EOF {
 		err = fmt.Errorf("%s is empty, expected the names of the columns in its first line", path)
 	}
 	if err != nil {
 		return nil, err
-	}
-	if first := header[0]; strings.HasPrefix(first, "\xff\xfe") || strings.HasPrefix(first, "\xfe\xff") || strings.ContainsRune(first, 0) {
-		return nil, r.WrongHeader("found text in UTF-16", "UTF-8, which spreadsheets call \"CSV UTF-8\"")
 	}
 	r.Header = slices.Clone(header)
 	return r, nil
@@ -112,9 +120,6 @@ func (r *RecordReader) Wrong(field int, found, expected string) error {
 func (r *RecordReader) Find(name string) (int, error) {
 	place := slices.Index(r.Header, name)
 	if place < 0 {
-		if by := r.separator(); by != "" {
-			return 0, r.WrongHeader("found names separated by "+by, "commas")
-		}
 		return 0, r.WrongHeader(fmt.Sprintf("found no column %q", name), "it among the names in the first line")
 	}
 	if slices.Contains(r.Header[place+1:], name) {
@@ -132,19 +137,6 @@ func (r *RecordReader) FindAll(names []string) (places []int, err error) {
 		}
 	}
 	return places, nil
-}
-
-// separator names what separates the names of columns instead of commas; "" if nothing does.
-func (r *RecordReader) separator() string {
-	if len(r.Header) > 1 {
-		return ""
-	}
-	for _, s := range [][2]string{{";", "semicolons"}, {"\t", "tabs"}, {"|", "vertical bars"}} {
-		if strings.Contains(r.Header[0], s[0]) {
-			return s[1]
-		}
-	}
-	return ""
 }
 
 // Number returns the value of a field, by its place, of the record read last. It refuses any text
