@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"path/filepath"
+	"slices"
 
 	"dpsgd/configs"
 	"dpsgd/data"
@@ -159,5 +161,9 @@ func (t *tested) examine() (score.Examination, error) {
 		e.Unit, e.TargetEpsilon = setup.UnitOf(t.config), t.config.Privacy.Epsilon
 	}
 	e.TestLoss = run.Finite(e.TestLoss)
+	lines, _ := run.ReadMetrics(t.dir)
+	if len(lines) > 0 && !slices.ContainsFunc(lines, func(m run.Metrics) bool { return math.Abs(m.TestLoss-e.TestLoss) <= 0.01*m.TestLoss+1e-6 }) {
+		e.Warning = cmp.Or(e.Warning, fmt.Sprintf("the test examples are others than the run's: it never measured a test loss of %.4f", e.TestLoss))
+	}
 	return *e, nil
 }

@@ -1,6 +1,7 @@
 package train_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -168,9 +169,16 @@ func TestRunGoesOnWithDataThatHasMoved(t *testing.T) {
 	if err := o.Fit(tableConfig(t, table), func(*configs.Config, setup.Outline) error { return counted }); err != counted {
 		t.Errorf("memory for data that has moved: found %v, expected a check of how much there is", err)
 	}
-	if s, err := train.Evaluate(r.Run, o); err != nil || s.TestAccuracy != r.TestAccuracy || s.Classes[1].Name != "yes" {
+	if s, err := train.Evaluate(r.Run, o); err != nil || s.TestAccuracy != r.TestAccuracy || s.Classes[1].Name != "yes" || s.Warning != "" {
 		t.Errorf("measured as %+v (%v), expected the accuracy %v", s, err, r.TestAccuracy)
 	}
+	tests := filepath.Join(moved, "test.csv")
+	were := tiny.Must(os.ReadFile(tests))(t)
+	tiny.Check(t, os.WriteFile(tests, bytes.ReplaceAll(were, []byte("yes"), []byte("no")), 0o600))
+	if s, err := train.Evaluate(r.Run, o); err != nil || !strings.Contains(s.Warning, "the test examples are others than the run's") {
+		t.Errorf("other test examples are measured with the warning %q (%v)", s.Warning, err)
+	}
+	tiny.Check(t, os.WriteFile(tests, were, 0o600))
 	tiny.Must(train.Extend(r.Run, 100, 2*r.Steps, o))(t)
 	longer := tinyrun.Fit(t, tinyrun.Open(t, r.Run, o))
 	if longer.Steps != 2*r.Steps {
