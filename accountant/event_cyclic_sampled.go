@@ -22,11 +22,7 @@ func (e CyclicSampled) String() string {
 
 // worst returns the releases, of count turns in a row, of the block that has most of them.
 func (e CyclicSampled) worst(count int) Entry {
-	turns := count / e.Blocks
-	if count%e.Blocks > 0 {
-		turns++
-	}
-	return Entry{e.Event, turns}
+	return Entry{e.Event, count/e.Blocks + min(count%e.Blocks, 1)}
 }
 
 func (e CyclicSampled) simplest() (Event, error)   { return e.Event.simplest() }

@@ -49,10 +49,10 @@ func TestDivergenceGoldenOfOtherPairs(t *testing.T) {
 			t.Errorf("%s α=%v: %v, want %v (relative error %.1e)", tt.name, tt.alpha, got, tt.want, accounttest.Relative(got, tt.want))
 		}
 	}
-	// The second moment of ten bins in closed form, and halfway to the third one; rounded up.
-	for alpha, want := range map[float64]float64{2: 0.1585650787404291110, 2.5: 0.2207466917832590312} {
-		if got := allocationDivergence(10, 1)(alpha); !(got >= want && got <= want*(1+1e-9)) {
-			t.Errorf("ten bins α=%v: %v, want %v", alpha, got, want)
+	// The second moment of ten bins, halfway to the third one, and E[S^-3] of two; rounded up.
+	for _, c := range [][2]float64{{allocationDivergence(10, 1)(2), 0.1585650787404291110}, {allocationDivergence(10, 1)(2.5), 0.2207466917832590312}, {logNegativeMoment(2, 1, 3), 3.3188909732432}} {
+		if got, want := c[0], c[1]; !(got >= want && got <= want*(1+1e-9)) {
+			t.Errorf("bins: %v, want %v", got, want)
 		}
 	}
 }
