@@ -62,7 +62,7 @@ func DataDependent(a votes.Aggregation, cast []*Votes, answered []bool, s votes.
 func Releasable(a votes.Aggregation, questions, answers int, s votes.Smooth) error {
 	worst := 1.001 * a.Lost(questions, answers, s.Order) // more than rounding adds
 	if most := s.Of(worst, []float64{worst}); !(most.Deviation*finest < 1<<40 && most.Centre*finest < 1<<50) {
-		return fmt.Errorf("answer: found a divergence of up to %.4g, which is too large to be released", worst)
+		return fmt.Errorf("answer: found a divergence of up to %.4g to be released, expected less: more noise on votes, or fewer answers", worst)
 	}
 	return nil
 }
