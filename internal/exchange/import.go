@@ -190,10 +190,14 @@ func module(name string) (of, last string) {
 	return name[:max(i, 0)], name[i+1:]
 }
 
-// layers groups tensors into layers, in the order in which they appear.
+// layers groups tensors into layers, in the order in which they appear, without the counts of
+// batches that PyTorch keeps.
 func layers(tensors []checkpoints.Tensor) (all []layer) {
 	for _, t := range tensors {
-		name, _ := module(t.Name)
+		name, last := module(t.Name)
+		if last == "num_batches_tracked" {
+			continue
+		}
 		i := slices.IndexFunc(all, func(l layer) bool { return l.name == name })
 		if i < 0 {
 			i, all = len(all), append(all, layer{name: name})

@@ -18,10 +18,10 @@ import (
 	"dpsgd/model"
 )
 
-// start is a network of two equal convolutions, a normalisation and two linear layers.
+// start is a network of two equal convolutions, two normalisations and two linear layers.
 func start(t *testing.T) *model.Model {
 	t.Helper()
-	return untrained(t, parse(t, fmt.Sprintf(pictures, "{conv2d: {out_channels: 3, kernel_size: 3, padding: 1}}, relu, {conv2d: {out_channels: 3, kernel_size: 3, padding: 1}}, {group_norm: {num_groups: 3}}, global_avg_pool2d, {linear: {out_features: 12}}, {linear: {out_features: classes}}"))).Network
+	return untrained(t, parse(t, fmt.Sprintf(pictures, "{conv2d: {out_channels: 3, kernel_size: 3, padding: 1}}, relu, {conv2d: {out_channels: 3, kernel_size: 3, padding: 1}}, {group_norm: {num_groups: 3}}, frozen_batch_norm, global_avg_pool2d, {linear: {out_features: 12}}, {linear: {out_features: classes}}"))).Network
 }
 
 // tensor is one whose values are its number.
@@ -41,20 +41,22 @@ func TestMatchByOrder(t *testing.T) {
 		tensor("conv2.weight", 1, 3, 3, 3, 3), tensor("conv2.bias", 2, 3), tensor("conv10.weight", 3, 3, 3, 3, 3), tensor("conv10.bias", 4, 3),
 		tensor("norm.weight", 5, 3), tensor("norm.bias", 6, 3),
 		tensor("o1.weight", 7, 12, 3), tensor("o1.bias", 8, 12), tensor("o2.weight", 9, 1000, 12), tensor("o2.bias", 10, 1000),
-		tensor("bn.weight", 11, 3), tensor("bn.bias", 12, 3), tensor("bn.running_mean", 13, 3),
+		tensor("bn.weight", 11, 3), tensor("bn.bias", 12, 3), tensor("bn.running_mean", 13, 3), tensor("bn.running_var", 14, 3), tensor("bn.num_batches_tracked", 15),
+		tensor("bn2.weight", 16, 3), tensor("bn2.bias", 17, 3), tensor("bn2.running_mean", 18, 3),
 	}
 	rand.New(rand.NewPCG(1, 2)).Shuffle(len(file), func(i, j int) { file[i], file[j] = file[j], file[i] })
 	fits := exchange.Match(m, file)
 	want := map[string]string{"0.weight": "conv2.weight", "0.bias": "conv2.bias", "2.weight": "conv10.weight", "2.bias": "conv10.bias",
-		"3.weight": "norm.weight", "3.bias": "norm.bias", "5.weight": "o1.weight", "5.bias": "o1.bias", "6.weight": "", "6.bias": ""}
+		"3.weight": "norm.weight", "3.bias": "norm.bias", "6.weight": "o1.weight", "6.bias": "o1.bias", "7.weight": "", "7.bias": "",
+		"4.weight": "bn.weight", "4.bias": "bn.bias", "4.running_mean": "bn.running_mean", "4.running_var": "bn.running_var"}
 	for _, f := range fits.Fits {
 		if f.Tensor != want[f.Parameter] {
 			t.Errorf("%s: found %q, expected %q", f.Parameter, f.Tensor, want[f.Parameter])
 		}
 	}
 	slices.Sort(fits.Unused)
-	if !slices.Equal(fits.Unused, []string{"bn.bias", "bn.running_mean", "bn.weight", "o2.bias", "o2.weight"}) || fits.Named || !slices.Equal(fits.Missing(), []string{"6"}) {
-		t.Errorf("found %+v, expected the last layer and batch normalisation left over", fits)
+	if !slices.Equal(fits.Unused, []string{"bn.num_batches_tracked", "bn2.bias", "bn2.running_mean", "bn2.weight", "o2.bias", "o2.weight"}) || fits.Named || !slices.Equal(fits.Missing(), []string{"7"}) {
+		t.Errorf("found %+v, expected the last layer and half a batch normalisation left over", fits)
 	}
 	tiny.Check(t, m.Start(fits.Renamed(file), fits.Missing()))
 	if v := m.Export()[2].Data[0]; v != 3 {
@@ -65,9 +67,9 @@ func TestMatchByOrder(t *testing.T) {
 // Names of the network count whatever the order is.
 func TestMatchByName(t *testing.T) {
 	m := start(t)
-	fits := exchange.Match(m, []checkpoints.Tensor{tensor("2.weight", 1, 3, 3, 3, 3), tensor("5.weight", 2, 7, 3), tensor("more", 3, 1)})
-	if !fits.Named || fits.Fits[2].Tensor != "2.weight" || fits.Fits[0].Tensor != "" || !slices.Equal(fits.Unused, []string{"5.weight", "more"}) ||
-		!slices.Equal(fits.Missing(), []string{"0", "2.bias", "3", "5", "6"}) {
+	fits := exchange.Match(m, []checkpoints.Tensor{tensor("2.weight", 1, 3, 3, 3, 3), tensor("6.weight", 2, 7, 3), tensor("more", 3, 1)})
+	if !fits.Named || fits.Fits[2].Tensor != "2.weight" || fits.Fits[0].Tensor != "" || !slices.Equal(fits.Unused, []string{"6.weight", "more"}) ||
+		!slices.Equal(fits.Missing(), []string{"0", "2.bias", "3", "4", "6", "7"}) {
 		t.Errorf("found %+v, expected 2.weight alone", fits)
 	}
 }

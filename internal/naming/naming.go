@@ -66,7 +66,8 @@ func (f Family) of(m *model.Model) (all []named) {
 
 // Read returns the tensors of a file under the names of the network, and what begins at random:
 // what except names, and the last layer where the file has none or one for another number of
-// classes. It returns a file with names of the network itself, or of no family, as it is. Of a
+// classes. A first word that all names have, such as "model." or "module.", may stand before those
+// of a family. It returns a file with names of the network itself, or of no family, as it is. Of a
 // family, it refuses a file for other layers, one without one of the other parameters in its shape,
 // and one with a tensor that the network has no place for.
 func Read(m *model.Model, file []model.Tensor, except []string) ([]model.Tensor, []string, error) {
@@ -76,16 +77,33 @@ func Read(m *model.Model, file []model.Tensor, except []string) ([]model.Tensor,
 		}
 	}
 	var other error
-	for _, f := range families {
-		all := f.of(m)
-		if slices.ContainsFunc(all, func(n named) bool { return f.find(file, n.tensors[0]) != nil }) {
-			return f.read(all, file, except)
-		}
-		if found := f.find(file, f.rules[0].theirs[0]+".weight"); f.outline != nil && found != nil {
-			other = fmt.Errorf("found the tensor %q for a network of other layers, expected %s", found.Name, inWords.Replace(f.outline.String()))
+	for short := file; short != nil && other == nil; short = withoutFirstWord(short) {
+		for _, f := range families {
+			all := f.of(m)
+			if slices.ContainsFunc(all, func(n named) bool { return f.find(short, n.tensors[0]) != nil }) {
+				return f.read(all, short, except)
+			}
+			if found := f.find(short, f.rules[0].theirs[0]+".weight"); f.outline != nil && found != nil {
+				other = fmt.Errorf("found the tensor %q for a network of other layers, expected %s", found.Name, inWords.Replace(f.outline.String()))
+			}
 		}
 	}
 	return file, except, other
+}
+
+// withoutFirstWord returns a file without the word before the first point of every name; nil if they
+// have no such word in common.
+func withoutFirstWord(file []model.Tensor) (short []model.Tensor) {
+	for _, t := range file {
+		first, _, _ := strings.Cut(file[0].Name, ".")
+		rest, ok := strings.CutPrefix(t.Name, first+".")
+		if !ok {
+			return nil
+		}
+		t.Name = rest
+		short = append(short, t)
+	}
+	return short
 }
 
 // find returns the tensor of a name, which may lack the family's prefix; nil if there is none.

@@ -182,13 +182,14 @@ func TestFilesOfOtherPrograms(t *testing.T) {
 				program = "huggingface"
 			}
 			written := naming.Write(m, program)
-			older := slices.Clone(given)
+			older, wrapped := slices.Clone(given), slices.Clone(given)
 			for i := range older {
+				wrapped[i].Name = "module." + given[i].Name
 				older[i].Name = strings.NewReplacer("LayerNorm.weight", "LayerNorm.gamma", "LayerNorm.bias", "LayerNorm.beta").Replace(older[i].Name)
 			}
-			for _, same := range [][]model.Tensor{written, older} {
+			for _, same := range [][]model.Tensor{written, older, wrapped} {
 				if again, _, err := naming.Read(m, same, nil); err != nil || !reflect.DeepEqual(again, tensors) {
-					t.Errorf("what was written, or has older names, is read as something else, %v", err)
+					t.Errorf("what was written, has older names or stands in a module, is read as something else, %v", err)
 				}
 			}
 			for _, want := range given {
