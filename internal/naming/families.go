@@ -23,6 +23,14 @@ type rule struct {
 	types  string // a table of files whose first row is part of every row of the parameter
 }
 
+// asLoaded turns the names that a vision transformer of transformers 5 has in memory into those of
+// its files; tensorFlow those of files that TensorFlow wrote into PyTorch's.
+var (
+	asLoaded = strings.NewReplacer("layers.", "encoder.layer.", "attention.q_proj", "attention.attention.query", "attention.k_proj", "attention.attention.key",
+		"attention.v_proj", "attention.attention.value", "attention.o_proj", "attention.output.dense", "mlp.fc1", "intermediate.dense", "mlp.fc2", "output.dense")
+	tensorFlow = strings.NewReplacer("LayerNorm.gamma", "LayerNorm.weight", "LayerNorm.beta", "LayerNorm.bias")
+)
+
 // families lists all families: to add one, write its rules. The first that knows the network and a
 // name of the file is taken.
 var families = []Family{
@@ -37,7 +45,7 @@ var families = []Family{
 		{kind: "layer_norm", theirs: []string{"norm"}},
 		{kind: "linear", theirs: []string{"head"}, head: true},
 	}, block("blocks.{block}.", "norm1", "attn.proj", "norm2", "mlp.fc1", "mlp.fc2", "attn.qkv"))},
-	{Name: "huggingface", outline: visionTransformer, prefix: "vit.", beside: []string{"pooler."}, rules: slices.Concat([]rule{
+	{Name: "huggingface", outline: visionTransformer, prefix: "vit.", also: asLoaded, beside: []string{"pooler."}, rules: slices.Concat([]rule{
 		{kind: "patch_embedding", theirs: []string{"vit.embeddings.patch_embeddings.projection"}},
 		{kind: "class_token", own: ".token", theirs: []string{"vit.embeddings.cls_token"}, lead: 2},
 		{kind: "positional_embedding", own: ".weight", theirs: []string{"vit.embeddings.position_embeddings"}, lead: 1},
@@ -45,7 +53,7 @@ var families = []Family{
 		{kind: "linear", theirs: []string{"classifier"}, head: true},
 	}, block("vit.encoder.layer.{block}.", "layernorm_before", "attention.output.dense", "layernorm_after", "intermediate.dense", "output.dense",
 		"attention.attention.query", "attention.attention.key", "attention.attention.value"))},
-	{Name: "huggingface", outline: bert, prefix: "bert.", beside: []string{"cls.", "position_ids"}, rules: slices.Concat([]rule{
+	{Name: "huggingface", outline: bert, prefix: "bert.", also: tensorFlow, beside: []string{"cls.", "position_ids"}, rules: slices.Concat([]rule{
 		{kind: "embedding", theirs: []string{"bert.embeddings.word_embeddings"}},
 		{kind: "positional_embedding", own: ".weight", theirs: []string{"bert.embeddings.position_embeddings.weight"}, longer: true, types: "bert.embeddings.token_type_embeddings.weight"},
 		{kind: "layer_norm", theirs: []string{"bert.embeddings.LayerNorm"}},
@@ -53,7 +61,7 @@ var families = []Family{
 		{kind: "linear", theirs: []string{"classifier"}, head: true},
 	}, block("bert.encoder.layer.{block}.", "attention.output.LayerNorm", "attention.output.dense", "output.LayerNorm", "intermediate.dense", "output.dense",
 		"attention.self.query", "attention.self.key", "attention.self.value"))},
-	{Name: "huggingface", outline: distilBERT, prefix: "distilbert.", beside: []string{"vocab_", "position_ids"}, rules: slices.Concat([]rule{
+	{Name: "huggingface", outline: distilBERT, prefix: "distilbert.", also: tensorFlow, beside: []string{"vocab_", "position_ids"}, rules: slices.Concat([]rule{
 		{kind: "embedding", theirs: []string{"distilbert.embeddings.word_embeddings"}},
 		{kind: "positional_embedding", own: ".weight", theirs: []string{"distilbert.embeddings.position_embeddings.weight"}, longer: true},
 		{kind: "layer_norm", theirs: []string{"distilbert.embeddings.LayerNorm"}},

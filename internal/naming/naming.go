@@ -6,6 +6,7 @@
 package naming
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -30,6 +31,7 @@ type Family struct {
 	prefix string   // that names in files may lack
 	beside []string // how names begin or end that files may have beside those of the network
 	rules  []rule
+	also   *strings.Replacer // turns other names that the program gives, or gave, into these; nil if there are none
 
 	outline *regexp.Regexp // of the networks that it knows; nil for any
 	turned  bool           // files have the matrices of blocks as (in, out), as in the class Conv1D of GPT-2
@@ -115,13 +117,10 @@ func (f Family) find(file []model.Tensor, name string) *model.Tensor {
 	return &file[i]
 }
 
-// older turns the names that TensorFlow gave into those of PyTorch, as transformers does.
-var older = strings.NewReplacer("LayerNorm.gamma", "LayerNorm.weight", "LayerNorm.beta", "LayerNorm.bias")
-
 func (f Family) read(all []named, file []model.Tensor, except []string) (tensors []model.Tensor, random []string, err error) {
 	file, random = slices.Clone(file), slices.Clone(except)
 	for i, t := range file {
-		file[i].Name = older.Replace(t.Name)
+		file[i].Name = cmp.Or(f.also, new(strings.Replacer)).Replace(t.Name)
 	}
 	var known []string
 	for _, n := range all {
