@@ -207,7 +207,7 @@ func (g *Gradients) Observe(f func(Diagnosis)) { g.observe = f }
 type Sketch struct {
 	Training   float64 // buffers of a physical batch, with its inputs
 	Prediction float64 // the same for predictions
-	Formed     float64 // one gradient for each worker and parameter
+	Formed     float64 // one gradient for each worker and parameter, and the worker's sum of them
 }
 
 // NewSketch returns the memory that a sketched model ([model.Sketch]) takes in physical batches of so
@@ -216,11 +216,16 @@ func NewSketch(m *model.Model, views *data.Views, batch int, engine string, thre
 	input := 0.0 // bytes of an example, without mask and labels
 	s.Training, err = graph.BytesOf(batch, func(n int) (*graph.Executor, error) {
 		d, err := declare(graph.NewSketch(), m, views, n, func(uses []perexample.Use) []perexample.Engine {
+			engines := chooseEngines(uses, batch, engine)
 			s.Formed = 0
-			for _, r := range rulesOf(uses) {
-				s.Formed += 4 * float64(threads) * float64(r.Size())
+			for i, r := range rulesOf(uses) {
+				bytes := 4 + 8.0 // the sum is of float64
+				if _, dense := r.(perexample.DenseWeight); dense && engines[i] == perexample.Ghost {
+					bytes = 4 // outer products have no sum of a worker's own
+				}
+				s.Formed += bytes * float64(threads) * float64(r.Size())
 			}
-			return chooseEngines(uses, batch, engine)
+			return engines
 		})
 		if err == nil {
 			input = 4 * float64(d.network.Images.Shape().TotalSize()/n)

@@ -75,10 +75,10 @@ func of(c *configs.Config, o Outline, held int64) (Memory, error) {
 		e.Parameters += float64(Remembered(bands, trained))
 	}
 	if c.Federated.Any() && trained > 0 {
-		// The clients' changes, and a model, a sum and a copy of it for each worker. Graphs come on
-		// top.
+		// The clients' changes, and for each worker a model, a sum, a copy of it, and a sum of changes
+		// in float64. Graphs come on top.
 		threads := Threads(c)
-		e.Parameters += float32Bytes * float64(trained) * float64(ClientsAtOnce(c, trained, threads)+3*threads)
+		e.Parameters += float32Bytes * float64(trained) * float64(ClientsAtOnce(c, trained, threads)+5*threads)
 	}
 	for _, l := range m.Layers() {
 		if l.Parameters >= e.largest.Parameters && l.Parameters > 0 {

@@ -81,12 +81,14 @@ func TestEstimatesArePeaksOfRealRuns(t *testing.T) {
 		{"digits", 101, 0, 0, nil},
 		{"mnist-cnn", 190, 0, 0, nil},
 		{"vit-tiny", 612, 0, 0, nil},
+		{"digits", 1094, 0, 0, []string{"performance.threads=400", "training.physical_batch_size=64",
+			"model.layers=[{conv2d: {out_channels: 64, kernel_size: 3, stride: 5}}, tanh, {conv2d: {out_channels: 512, kernel_size: 3, stride: 2}}, global_avg_pool2d, {linear: {out_features: classes}}]"}},
 		{"own-pictures", 541, 64, 80, []string{"data.size=64", "data.classes=[a, b]"}},
 		{"own-pictures", 500, 224, 40, []string{"data.size=224", "data.classes=[a, b]", "features.name=model", "features.file=resnet18.safetensors", "features.network=resnet18",
 			"features.encoder=0", "features.pictures=100", "features.directions=4"}},
 	} {
 		preset, peak := run.preset, run.peak
-		c, _ := config(t, preset, append(run.overrides, "performance.threads=2")...)
+		c, _ := config(t, preset, append([]string{"performance.threads=2"}, run.overrides...)...)
 		o := Declared(c)
 		if c.Data.Folder != "" {
 			o = Outline{Name: "own", Examples: run.of, Tests: run.of, Shape: data.Shape{Height: run.side, Width: run.side, Channels: 3}, Classes: 2}
