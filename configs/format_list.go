@@ -18,9 +18,9 @@ type listOf[T any] struct {
 
 func (f listOf[T]) decode(r *report, n *node, key string, into any) bool {
 	if n.Kind != listNode || len(n.Items) < f.min || len(n.Items) > f.max {
-		var hint string
-		if f.says == "" {
-			hint = n.BracketHint()
+		hint := n.BracketHint()
+		if f.says != "" {
+			hint = ""
 		}
 		return r.Expected(n, key, f.Expected(), hint)
 	}

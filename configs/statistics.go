@@ -346,11 +346,11 @@ func (s *Statistic) complete(r *report, n *node) bool {
 	case len(s.Columns) == 0:
 		return wrong(".columns", nothing, manyColumns.Expected())
 	case s.Kind == StatCount && (s.Equals == "") != s.Range.Given():
-		found := "equals and range"
-		if s.Equals == "" {
-			found = "neither equals nor range"
+		given := "neither equals nor range"
+		if s.Range.Given() {
+			given = "equals and range"
 		}
-		return wrong("", "found %s, expected equals (a class) or range ([low, high]): the number of all records is public", found)
+		return wrong("", "found %s, expected equals (a class) or range ([low, high]): the number of all records is public", given)
 	case len(s.Each) > 0 && !s.many:
 		return wrong(".bounds", "found a list of pairs for one column, expected [low, high], or private")
 	case s.Kind == StatQuantiles && s.Quantiles == nil:

@@ -72,8 +72,11 @@ ledgers of their own, which nothing else counts: they are for you alone, whateve
 }
 
 func (f *auditFlags) steps(a *shell.App, c *cobra.Command, name string) error {
-	if c.Flags().Changed("examples") && f.examples < 1 || c.Flags().Changed("observations") && f.observations < fewestObserved || f.observations > mostObserved {
-		return shell.Usagef("found --examples %d and --observations %d, expected at least 1, and %s to %s", f.examples, f.observations, shell.Count(fewestObserved), shell.Count(mostObserved))
+	if c.Flags().Changed("examples") && f.examples < 1 {
+		return shell.Usagef("found --examples %d, expected at least 1", f.examples)
+	}
+	if c.Flags().Changed("observations") && f.observations < fewestObserved || f.observations > mostObserved {
+		return shell.Usagef("found --observations %d, expected %s to %s", f.observations, shell.Count(fewestObserved), shell.Count(mostObserved))
 	}
 	if extra := shell.GivenFlag(c, func(name string) bool {
 		return slices.Contains([]string{"shadow-dir", "jobs", "data-dir", "data-folder"}, name)

@@ -103,7 +103,7 @@ func dataFetchCommand(a *shell.App) *cobra.Command {
 		Example: "  train data fetch mnist --data-dir datasets",
 		Args:    shell.Args(1, 1, "one: the name of a data set, such as mnist"),
 		RunE: func(c *cobra.Command, args []string) error {
-			if !slices.Contains(data.Names(), args[0]) {
+			if !slices.Contains(data.Fetchable(), args[0]) {
 				return shell.Usagef("found the data set %q, expected one of %s%s", args[0], strings.Join(data.Fetchable(), ", "), spelling.Hint(args[0], data.Fetchable()))
 			}
 			dir = cmp.Or(dir, data.DefaultDir())

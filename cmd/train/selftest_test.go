@@ -45,7 +45,7 @@ func TestAuditCommand(t *testing.T) {
 	refused(t, 2, "expected them with a configuration", "audit", "runs/own-1", "--examples", "20")
 	refused(t, 2, "expected them with a configuration", "audit", "runs/own-1", "--set", "privacy.epsilon=9")
 	refused(t, 2, "found --set beside the run runs/own-1", "audit", "runs/own-1", "--shadows", "4", "--set", "privacy.epsilon=9")
-	refused(t, 2, "found --examples 0 and --observations 10, expected", "audit", "digits", "--observations", "10")
+	refused(t, 2, "found --observations 10, expected", "audit", "digits", "--observations", "10")
 	refused(t, 2, "expected example or person and false for noise on gradients", "audit", "label-digits")
 	refused(t, 2, "found --jobs without --shadows", "audit", "digits", "--jobs", "2")
 	refused(t, 2, "found --data-folder without --shadows", "audit", "digits", "--data-folder", "x")

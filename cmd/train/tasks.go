@@ -39,7 +39,7 @@ func (f *taskFlags) Share(getenv func(string) string) (share *sweep.Share, why s
 	case trial && shard, trial && f.Collect, shard && f.Collect:
 		return nil, "", shell.Usagef("found several of --trial, --shard and --collect, expected one")
 	case f.Jobs < 0:
-		return nil, "", shell.Usagef("--jobs is %d, expected a whole number of trials", f.Jobs)
+		return nil, "", shell.Usagef("found --jobs %d, expected at least 1", f.Jobs)
 	case f.Jobs > 1 && trial:
 		return nil, "", shell.Usagef("--jobs is given with --trial, expected a whole sweep or a --shard")
 	case f.Jobs > 1 && f.Collect:

@@ -58,7 +58,7 @@ func TestShare(t *testing.T) {
 		{"--shard 1/0", "", nil, "expected i/n"},
 		{"--trial 1 --collect", "", nil, "expected one"},
 		{"--trial 1 --jobs 2", "", nil, "--jobs is given with --trial"},
-		{"--jobs=-1", "", nil, "expected a whole number of trials"},
+		{"--jobs=-1", "", nil, "found --jobs -1, expected at least 1"},
 	} {
 		var f taskFlags
 		c := &cobra.Command{}

@@ -103,9 +103,9 @@ func Args(min, max int, what string) cobra.PositionalArgs {
 			return Usagef("`%s` found an empty argument, expected %s", c.CommandPath(), what)
 		}
 		if len(found) < min || len(found) > max {
-			given := "1 argument"
-			if len(found) != 1 {
-				given = fmt.Sprintf("%d arguments", len(found))
+			given := fmt.Sprintf("%d arguments", len(found))
+			if len(found) == 1 {
+				given = "1 argument"
 			}
 			return Usagef("`%s` found %s, expected %s", c.CommandPath(), given, what)
 		}
