@@ -51,7 +51,7 @@ model:
     - linear: {out_features: classes}
 privacy: {epsilon: 2.5, noise_multiplier: 1.25, delta: 1e-6, clip_norm: 0.5, clipping: per_layer, clip_schedule: linear, clip_final_factor: 0.75, noise_schedule: linear, noise_final_factor: 0.25, correlation: banded, bands: 5, accountant: rdp, unit: person, none: true}
 optimizer: {name: adamw, learning_rate: 0.01, beta1: 0.8, beta2: 0.99, epsilon: 1E-7, weight_decay: 0.1,
-  schedule: {name: cosine, warmup_steps: 50, final_factor: 0.1}}
+  schedule: {name: cosine, warmup_steps: 49, final_factor: 0.1}}
 training: {batch_size: 100, physical_batch_size: 32, steps: 50, evaluate_every: 5, seed: 9007199254740991, average: ema, average_decay: 0.99,
   augmentation: {views: 4, flip: true, shift: 3}}
 performance: {threads: 3, engine: ghost, max_memory: 8GiB, data_memory: 2GiB, data_per_rank: true}
@@ -77,7 +77,7 @@ run: {name: my-run_1.2, checkpoint_every: 4}
 	want.Optimizer = Optimizer{
 		Rule:         &optimizer.Adam{Beta1: 0.8, Beta2: 0.99, Epsilon: 1e-7, WeightDecay: 0.1, Decoupled: true},
 		LearningRate: 0.01, ParameterNoise: 1.7,
-		Schedule: Schedule{Curve: &optimizer.Cosine{FinalFactor: 0.1}, WarmupSteps: 50},
+		Schedule: Schedule{Curve: &optimizer.Cosine{FinalFactor: 0.1}, WarmupSteps: 49},
 	}
 	want.Training = Training{Loss: &model.CrossEntropy{}, Sampling: release.Poisson{}, BatchSize: 100, PhysicalBatchSize: 32, Steps: 50, EvaluateEvery: 5, Seed: 1<<53 - 1, Average: &optimizer.EMA{Decay: 0.99},
 		Augmentation: data.Augmentation{Views: 4, Flip: true, Shift: 3}}

@@ -74,7 +74,7 @@ func declare(c *configs.Config, shape data.Shape, with func(layers model.Sequent
 	}
 	if l := c.Model.LoRA; l.Rank > 0 {
 		if err := m.Adapt(model.LoRA(l), c.Training.Seed); err != nil {
-			return nil, Misfit("model.lora", "does not fit the network: %v", err)
+			return nil, Misfit("model.lora.rank", "does not fit the network: %v", err)
 		}
 	}
 	if err := m.TrainOnly(c.Model.TrainOnly); err != nil {

@@ -307,7 +307,7 @@ func TestRefusals(t *testing.T) {
 	}{
 		{append(slices.Clone(ofLabels), "privacy.epsilon=31"), "epsilon is 31, expected a number from 1e-09 to 30"},
 		{append(slices.Clone(ofLabels), "privacy.delta=0.01"), "expected less than 1/n"},
-		{append(slices.Clone(none), "training.steps=2", "optimizer.schedule.warmup_steps=2"), "optimizer.schedule.warmup_steps is 2, expected less than the number of steps, 2"},
+		{[]string{none[0], "training.epochs=1", "optimizer.schedule.warmup_steps=8"}, "optimizer.schedule.warmup_steps is 8, expected less than the number of steps"},
 	} {
 		o := options(t)
 		if _, err := Create(tiny.Parse(t, test.overrides...), o); err == nil || !strings.Contains(err.Error(), test.says) {

@@ -174,7 +174,7 @@ func TestCreateRefuses(t *testing.T) {
 		{"delta of one example", []string{"privacy.delta=0.0033333333333333335"}, nil, setup.ErrPlan, "privacy.delta is 0.0033333333333333335, expected less than 1/n = 0.00333 for n = 300 training examples"},
 		{"no noise to speak of", []string{"privacy.noise_multiplier=1e-170"}, nil, setup.ErrPlan, "privacy.noise_multiplier is 1e-170, expected enough noise"},
 		{"noise beyond all bounds", []string{"privacy.noise_multiplier=calibrated", "privacy.epsilon=1e-6", "privacy.delta=1e-10", "privacy.accountant=exact"}, nil, setup.ErrPlan, "privacy.epsilon is 1e-06, which takes too much noise, expected a larger one: release: noise multiplier is "},
-		{"warm-up in all steps", []string{"optimizer.schedule.warmup_steps=12"}, nil, setup.ErrPlan, "optimizer.schedule.warmup_steps is 12, expected less than the number of steps, 12"},
+		{"warm-up in all steps", []string{"training.epochs=1", "optimizer.schedule.warmup_steps=8"}, nil, setup.ErrPlan, "optimizer.schedule.warmup_steps is 8, expected less than the number of steps, 8"},
 		{"layers that do not fit", []string{"model.layers=[{linear: {out_features: classes}}]"}, nil, setup.ErrPlan, "layer 0: its input has shape [6 6 1] per example, expected a vector"},
 		{"network for larger pictures", []string{"model.layers=[{conv2d: {out_channels: 2, kernel_size: 9}}, flatten, {linear: {out_features: classes}}]"}, nil, setup.ErrPlan, "layer 0"},
 		{"views that move the picture away", []string{"training.augmentation.shift=6"}, nil, setup.ErrPlan, "training.augmentation.shift is 6, expected less than the 6 pixels of a picture's shorter side"},
