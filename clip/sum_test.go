@@ -382,8 +382,10 @@ func TestSumLeavesOnce(t *testing.T) {
 	e := draw(s, 2, 1, random.Seeded(6))
 	sum := newSum(t, 1, 4, nil)
 	integers(t, sum, e, 2)
-	if text := fmt.Sprintf("%v %+v %#v %d", sum, sum, sum, sum); strings.Contains(text, "[") {
-		t.Errorf("a sum prints its values: %s", text)
+	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%d", "%x", "%q"} {
+		if text := fmt.Sprintf(verb, sum); text != "clip.Sum(4 values, bound 1)" {
+			t.Errorf("a sum prints as %s", text)
+		}
 	}
 	nothing := func(Integers, Lattice) { t.Error("a sum left a second time") }
 	if err := sum.Release(nothing); !errors.Is(err, ErrReleased) {
@@ -549,22 +551,6 @@ func TestSumsAgainstFloat64(t *testing.T) {
 			if off = math.Sqrt(off / length); !(off < 1e-3) {
 				t.Errorf("%+v, clip norm %g: off by %.2g of the sum", s, bound, off)
 			}
-		}
-	}
-}
-
-// Whatever the verb, a printed sum shows no value.
-func TestSumIsNotPrinted(t *testing.T) {
-	s := shape{rows: 3}
-	sum := newSum(t, 1, 3, nil)
-	e := newExamples(s, 1)
-	copy(e.rows, []float32{0.7890, 0.1, 0.2})
-	e.measure()
-	check(t, sum.Add(e.batch(), 1))
-	secret := fmt.Sprint(int64(math.Round(float64(e.rows[0]) / sum.lattice.Spacing)))
-	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%d", "%x", "%q"} {
-		if text := fmt.Sprintf(verb, sum); strings.Contains(text, secret[:4]) || !strings.Contains(text, "clip.Sum") {
-			t.Errorf("%s prints %s", verb, text)
 		}
 	}
 }
