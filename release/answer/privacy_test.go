@@ -226,9 +226,9 @@ func TestMechanismsArePrivate(t *testing.T) {
 			return outcomes(func(yes bool) int { return map[bool]int{true: 1}[yes] })(Agreement(must(NewVotes(all, 2)), 3, noise))
 		},
 		"median": func(with bool, noise float64) drawn {
-			values := []int64{50, 50, 50, 50, 51, 51, 51, 51}
+			values := []int64{50, 50, 50, 50, 52, 52, 52, 52}
 			if with { // both the median and its distance to instability move
-				values = append(values, 51)
+				values = append(values, 52)
 			}
 			number := func(a Tested) int {
 				if !a.Passed {
@@ -237,7 +237,7 @@ func TestMechanismsArePrivate(t *testing.T) {
 				return clipped(a.Value - 50)
 			}
 			// The threshold is the same for any noise.
-			return outcomes(number)(Median(values, 0, 100, 1, 2/noise, math.Pow(0.01, 1/noise)))
+			return outcomes(number)(Median(values, 0, 100, 2, 2/noise, math.Pow(0.01, 1/noise)))
 		},
 		"above threshold": func(with bool, noise float64) drawn {
 			return outcomes(index)(searched(with, 2, 3, func(c int) (Question[*Search], error) {
