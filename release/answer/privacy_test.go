@@ -240,9 +240,7 @@ func TestMechanismsArePrivate(t *testing.T) {
 			return outcomes(number)(Median(values, 0, 100, 2, 2/noise, math.Pow(0.01, 1/noise)))
 		},
 		"above threshold": func(with bool, noise float64) drawn {
-			return outcomes(index)(searched(with, 2, 3, func(c int) (Question[*Search], error) {
-				return AboveThreshold(0, 1, c, 2/noise)
-			}))
+			return outcomes(index)(searched(with, 2, 3, must(AboveThreshold(0, 2, 2, 2/noise))), nil)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

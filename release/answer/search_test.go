@@ -2,6 +2,7 @@ package answer
 
 import (
 	"errors"
+	"math"
 	"reflect"
 	"testing"
 
@@ -10,26 +11,22 @@ import (
 	"dpsgd/internal/random"
 )
 
-// sums is what a search is asked about: 0 so often and then 1 so often, or the other way round.
-func sums(flipped bool, zeros, ones int) []*Sums {
+// sums is what a search is asked about: 0 so often and then most so often, or the other way round.
+func sums(flipped bool, most int64, zeros, others int) []*Sums {
 	var all []*Sums
-	for i := range zeros + ones {
+	for i := range zeros + others {
 		var records []int64
 		if i < zeros == flipped {
-			records = []int64{1}
+			records = []int64{most}
 		}
-		all = append(all, must(NewTotal(records, -1, 1)))
+		all = append(all, must(NewTotal(records, -most, most)))
 	}
 	return all
 }
 
-// searched is a question for all that a search says about sums. Answers are binary digits.
-func searched(with bool, found, zeros int, ask func(found int) (Question[*Search], error)) (Question[int], error) {
-	search, err := ask(found)
-	if err != nil {
-		return Question[int]{}, err
-	}
-	asked := sums(with, zeros, found)
+// searched is a question for all that a search says about sums of up to 2, in binary digits.
+func searched(with bool, found, zeros int, search Question[*Search]) Question[int] {
+	asked := sums(with, 2, zeros, found)
 	return Question[int]{search.Event(), func(src *random.Source) int {
 		s, number := search.draw(src), 1
 		for _, sum := range asked {
@@ -43,7 +40,7 @@ func searched(with bool, found, zeros int, ask func(found int) (Question[*Search
 			}
 		}
 		return number
-	}}, nil
+	}}
 }
 
 // variant is a search by one of the algorithms in Figure 1 of Lyu, Su, Li 2017
@@ -61,7 +58,7 @@ func (v variant) drawn(flipped bool, zeros, ones int) drawn {
 		}
 		return noise.Laplace(must(noise.RatioUp(scale, noise.MaxScale)), src)
 	}
-	asked := sums(flipped, zeros, ones)
+	asked := sums(flipped, 1, zeros, ones)
 	return drawn{draw: func(src *random.Source) int {
 		threshold, left, number := noise(v.threshold, src), v.found, 1
 		for _, sum := range asked {
@@ -117,7 +114,7 @@ func TestWrongSearchesAreRefuted(t *testing.T) {
 // cost nothing.
 func TestSearchEnds(t *testing.T) {
 	q := must(AboveThreshold(1000, 5, 3, 1))
-	s := q.draw(random.ForTest(1))
+	s, spread := q.draw(random.ForTest(1)), 0.0
 	low, high := must(NewTotal(nil, 0, 5)), must(NewTotal(make([]int64, 2000), 5, 5))
 	for range 3 {
 		for range 100 {
@@ -139,6 +136,12 @@ func TestSearchEnds(t *testing.T) {
 	}
 	if above, err := new(Search).Above(high); err == nil || above {
 		t.Errorf("a search that nobody paid for: %v, %v", above, err)
+	}
+	for i := range uint64(400) { // scale 5·(1+36^⅓), or 21.5: 7 deviations of the mean
+		spread += math.Abs(float64(q.draw(random.ForTest(i)).threshold-1000)) / 400
+	}
+	if !(math.Abs(spread-21.5) < 7.6) {
+		t.Errorf("the noise of thresholds is %v on average, expected about 21.5", spread)
 	}
 	fresh := q.draw(random.ForTest(2))
 	copied := reflect.New(reflect.TypeFor[Search]())
