@@ -49,10 +49,6 @@ func Extend(dir string, epsilon float64, steps int, o Options) (Extended, error)
 	if err := r.extensible(epsilon, steps); err != nil {
 		return Extended{}, err
 	}
-	list, err := folder.ReadExtensions(dir)
-	if err != nil {
-		return Extended{}, err
-	}
 	e := folder.Extension{
 		Step: r.Step, Entries: r.Books.Len(), Head: r.Books.Hash(), Plan: r.PlanHash,
 		From: folder.Terms{Steps: r.plan.MaxSteps, Epsilon: r.Config.Privacy.Epsilon}, To: folder.Terms{Epsilon: r.Config.Privacy.Epsilon},
@@ -61,8 +57,8 @@ func Extend(dir string, epsilon float64, steps int, o Options) (Extended, error)
 		e.To.Epsilon = epsilon
 	}
 	first := e.From.Steps
-	if len(list) > 0 {
-		first = list[0].From.Steps
+	if len(r.extensions) > 0 {
+		first = r.extensions[0].From.Steps
 	}
 	cost, err := r.choose(&e, first, steps)
 	if err != nil {
@@ -91,7 +87,7 @@ func Extend(dir string, epsilon float64, steps int, o Options) (Extended, error)
 			return Extended{}, err
 		}
 	}
-	return Extended{dir, e, cost.Answer(), spent.Epsilon}, folder.WriteExtensions(dir, append(list, e))
+	return Extended{dir, e, cost.Answer(), spent.Epsilon}, folder.WriteExtensions(dir, append(r.extensions, e))
 }
 
 // extensible refuses a run that cannot have more steps, and an extension that asks for nothing or

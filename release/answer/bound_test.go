@@ -285,7 +285,7 @@ func TestSecretsAreNotPrinted(t *testing.T) {
 	votes := must(NewVotes([]int{0}, 2))
 	search := must(AboveThreshold(secret, 1, 1, 1)).draw(random.ForTest(1))
 	for _, x := range []any{s, s.Scores(), votes, search, must(DiscreteLaplace(s, 1))} {
-		for _, verb := range []string{"%v", "%+v", "%#v", "%s"} {
+		for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%d"} {
 			if text := fmt.Sprintf(verb, x); strings.Contains(text, "424242") {
 				t.Errorf("%s of %T prints %s", verb, x, text)
 			}

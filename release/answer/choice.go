@@ -22,9 +22,8 @@ func newScores(values []int64, width int64) *Scores {
 	return &Scores{values, slices.Max(values), width}
 }
 
-// String hides the scores.
-func (s Scores) String() string   { return fmt.Sprintf("%d secret scores", len(s.values)) }
-func (s Scores) GoString() string { return s.String() }
+// Format hides the scores, whatever the verb.
+func (s Scores) Format(f fmt.State, _ rune) { fmt.Fprintf(f, "%d secret scores", len(s.values)) }
 
 // Exponential asks for a candidate by the exponential mechanism (McSherry, Talwar 2007): candidate
 // j has a chance in proportion to exp(epsilon·score[j]/width). One record changes the difference of

@@ -91,6 +91,7 @@ func (s *Search) Above(sum *Sums) (bool, error) {
 	return above, nil
 }
 
-// String hides the threshold with its noise.
-func (s *Search) String() string   { return fmt.Sprintf("a search that may find %d more", s.left) }
-func (s *Search) GoString() string { return s.String() }
+// Format hides the threshold with its noise, whatever the verb.
+func (s *Search) Format(f fmt.State, _ rune) {
+	fmt.Fprintf(f, "a search that may find %d more", s.left)
+}

@@ -70,9 +70,8 @@ func NewCounts(buckets []int, number int) (*Sums, error) {
 // Scores returns the sums as scores of candidates, one candidate for each sum.
 func (s *Sums) Scores() *Scores { return newScores(s.values, s.reach.width) }
 
-// String hides the sums.
-func (s Sums) String() string   { return fmt.Sprintf("%d secret sums", len(s.values)) }
-func (s Sums) GoString() string { return s.String() }
+// Format hides the sums, whatever the verb.
+func (s Sums) Format(f fmt.State, _ rune) { fmt.Fprintf(f, "%d secret sums", len(s.values)) }
 
 // saturated returns a + b or, where that overflows, the largest or smallest int64. Sums of fewer
 // than 2^32 contributions do not overflow.

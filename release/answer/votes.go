@@ -30,9 +30,10 @@ func (v *Votes) Sums() *Sums {
 	return &Sums{v.counts, reach{l1: 2, l2: math.Nextafter(math.Sqrt2, 2), width: 2, alone: len(v.counts) == 1}}
 }
 
-// String hides the votes.
-func (v Votes) String() string   { return fmt.Sprintf("secret votes for %d classes", len(v.counts)) }
-func (v Votes) GoString() string { return v.String() }
+// Format hides the votes, whatever the verb.
+func (v Votes) Format(f fmt.State, _ rune) {
+	fmt.Fprintf(f, "secret votes for %d classes", len(v.counts))
+}
 
 // finer is the number of lattice steps in one vote, where noisy votes are compared.
 const finer = 1 << 20
