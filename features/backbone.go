@@ -74,7 +74,7 @@ func (weightFile) Schema() setting.Object {
 func (b *Backbone) describe() string {
 	sum, err := b.hash()
 	if err != nil {
-		sum = "that cannot be read"
+		sum = "unknown (" + err.Error() + ")"
 	}
 	return fmt.Sprintf("model %s without its last layer, with weights of SHA-256 %s that count as public, normalisation %s", b.Network.Name, sum, b.Normalisation)
 }

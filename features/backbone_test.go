@@ -89,6 +89,9 @@ func TestBackboneIsKnownByItsWeights(t *testing.T) {
 	if text := recipe.String(); text != moved.String() || !strings.HasPrefix(text, "model small without its last layer, with weights of SHA-256 "+sum+" that count as public, normalisation imagenet, version ") {
 		t.Errorf("the recipe is %q, of the same file elsewhere %q", text, moved.String())
 	}
+	if text := (&Backbone{File: filepath.Join(dir, "gone.safetensors")}).describe(); !strings.Contains(text, "gone.safetensors") {
+		t.Errorf("of a file that is gone the recipe is %q, expected its name", text)
+	}
 	tensors := naming.Write(m, "timm")
 	tensors[0].Data[0]++
 	check(t, checkpoints.WriteModel(filepath.Join(dir, "b.safetensors"), tensors, nil))
