@@ -136,7 +136,7 @@ func Start(c *configs.Config, m *model.Model) (sum string, err error) {
 		err = m.Start(tensors, random)
 	}
 	if err != nil {
-		return "", Misfit("model.init", "is %s: %v (model.init_except names what begins at random)", path, err)
+		return "", Misfit("model.init", "is %s: %v (train import fits other names; model.init_except says what begins at random)", path, err)
 	}
 	h := sha256.New()
 	for _, t := range m.Export() {

@@ -144,7 +144,7 @@ func TestWeightsRefuse(t *testing.T) {
 	weights(t, path)
 	tiny.Write(t, filepath.Join(dir, "text.safetensors"), "these are no weights")
 	for says, overrides := range map[string][]string{
-		`model.init is ` + path + `: model: tensor "7.weight" is missing (model.init_except names what begins at random)`: {"model.init_except=[]"},
+		`model.init is ` + path + `: model: tensor "7.weight" is missing (train import fits other names; model.init_except says what begins at random)`: {"model.init_except=[]"},
 		`model: tensor "5.weight" has shape [8 144] with 1152 values, expected [9 144]`:                                   {strings.Replace(tiny.Convolutional, "out_features: 8", "out_features: 9", 1)},
 		"text.safetensors: found a header length":                                                                         {"model.init=" + filepath.Join(dir, "text.safetensors")},
 		"none.safetensors": {"model.init=" + filepath.Join(dir, "none.safetensors")},
