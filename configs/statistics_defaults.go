@@ -109,6 +109,9 @@ func ParseBounds(texts []string) (map[string]Bounds, error) {
 			return nil, refused
 		}
 		name, value := text[:at], text[at+1:]
+		if _, again := bounds[name]; again {
+			return nil, fmt.Errorf("%w: found --bounds %s, expected those of %s once: they were given before", ErrInvalid, text, name)
+		}
 		if value == "private" {
 			bounds[name] = Bounds{Private: true}
 			continue
