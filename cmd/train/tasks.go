@@ -40,10 +40,8 @@ func (f *taskFlags) Share(getenv func(string) string) (share *sweep.Share, why s
 		return nil, "", shell.Usagef("found several of --trial, --shard and --collect, expected one")
 	case f.Jobs < 0:
 		return nil, "", shell.Usagef("found --jobs %d, expected at least 1", f.Jobs)
-	case f.Jobs > 1 && trial:
-		return nil, "", shell.Usagef("--jobs is given with --trial, expected a whole sweep or a --shard")
-	case f.Jobs > 1 && f.Collect:
-		return nil, "", shell.Usagef("--jobs is given with --collect, expected a whole sweep or a --shard")
+	case f.Jobs > 1 && (trial || f.Collect):
+		return nil, "", shell.Usagef("--jobs is given with --trial or --collect, expected a whole sweep or a --shard")
 	case trial:
 		number, why, err := numberOf("--trial", f.trial, getenv)
 		return &sweep.Share{First: number}, why, err

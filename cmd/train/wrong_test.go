@@ -155,6 +155,7 @@ func TestWrongInputs(t *testing.T) {
 		{"plain training", []string{"run", config, "--set", "performance.engine=plain"}, shell.ExitUsage, "found plain, expected one of auto, ghost, materialise"},
 		{"unknown preset to print", []string{"presets", "nothing"}, shell.ExitUsage, `found no preset "nothing", expected one that`},
 		{"unknown data set", []string{"data", "fetch", "imagenet", "--data-dir", t.TempDir()}, shell.ExitUsage, "imagenet"},
+		{"ready network for other data", []string{"run", config, "--set", "model.name=text-lstm"}, shell.ExitUsage, "--set model.name is text-lstm, which does not fit the data: "},
 		{"bounds given twice", []string{"stats", config, "--bounds", "a=0:1", "--bounds", "a=0:2"}, shell.ExitUsage, "found --bounds a=0:2, expected those of a once: they were given before"},
 		{"drawn data set", []string{"data", "fetch", "digits"}, shell.ExitUsage, `found the data set "digits", expected one of mnist, `},
 		{"ledger of nothing", []string{"ledger", "show", "--runs-dir", t.TempDir()}, shell.ExitDamaged, "holds no datasets.jsonl and no run, expected a folder of runs"},

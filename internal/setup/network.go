@@ -62,6 +62,9 @@ func declare(c *configs.Config, shape data.Shape, with func(layers model.Sequent
 		in = model.Input{Length: shape.Length(), Vocabulary: shape.Vocabulary()}
 	}
 	m, err := with(layers, in)
+	if err != nil && c.Model.Name != "" {
+		return nil, Misfit("model.name", "is %s, which does not fit the data: %v", c.Model.Name, err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrPlan, err)
 	}
