@@ -53,8 +53,9 @@ func newRunning(e *graph.Executor, n *model.Network, batcher *data.Batcher, view
 	}, e, n}
 }
 
-// fill puts the examples with these indices into the graph, at most a physical batch. The mask takes
-// the rest out, which holds anything. After an error the graph must not be run.
+// fill puts the examples with these indices into the graph, at most a physical batch, and pads the
+// rest with zeros. The mask takes it out whatever it holds, but no example of an earlier batch stays.
+// After an error the graph must not be run.
 func (in *input) fill(indices []int) error {
 	if in.rows == nil {
 		in.rows = in.fillRows
@@ -72,6 +73,8 @@ func (in *input) fill(indices []int) error {
 	if in.failed != nil {
 		return in.failed
 	}
+	clear(in.images[rows*in.pixels:])
+	clear(in.targets[rows*in.numbers:])
 	clear(in.mask[rows:])
 	for i := range rows {
 		in.mask[i] = 1
