@@ -83,7 +83,7 @@ func TestWhatDoesNotHoldIsTold(t *testing.T) {
 	same(t, "exit code", fmt.Sprint(a.Fail(concluded(a, "", printAudit)(audit, nil))), "8")
 	says(t, out.String(), "1.0001", "2.0000 ")
 	for err, code := range map[error]int{
-		sweep.ErrOtherSweep: 5, run.ErrUntrained: 5, checkpoints.ErrMoved: 5, checkpoints.ErrNotRegular: 4, checkpoints.ErrNotFinite: 4, checkpoints.ErrUnfinished: 4, accountant.ErrUnreachable: 2, books.ErrSame: 2,
+		sweep.ErrOtherSweep: 5, run.ErrUntrained: 5, fmt.Errorf("%w: %w", run.ErrDiverged, checkpoints.ErrNotFinite): 1, checkpoints.ErrMoved: 5, checkpoints.ErrNotRegular: 4, checkpoints.ErrNotFinite: 4, checkpoints.ErrUnfinished: 4, accountant.ErrUnreachable: 2, books.ErrSame: 2,
 	} {
 		same(t, err.Error(), a.Fail(err), code)
 	}

@@ -49,8 +49,7 @@ const (
 	BudgetExhausted Status = "budget_exhausted"
 	// Interrupted: stopped from outside after a whole step; the run can be resumed.
 	Interrupted Status = "interrupted"
-	// Diverged: the parameters left the range of float32. It happens at absurd learning rates only,
-	// because gradients are clipped.
+	// Diverged: the trial of a sweep ended with ErrDiverged.
 	Diverged Status = "diverged"
 )
 
@@ -72,11 +71,20 @@ func Tell[T any](f func(T), news T) {
 // ErrUntrained is wrapped by the error about a run that spent its budget without a saved step.
 var ErrUntrained = errors.New("train: there is no trained model")
 
+// ErrDiverged is wrapped by the error about a run whose parameters left the range of float32. It
+// happens at absurd learning rates only, because gradients are clipped.
+var ErrDiverged = errors.New("train: the training diverged")
+
 // CarryOut takes the job's remaining steps, saves a checkpoint, and has the job write its results.
 // When ctx is done, CarryOut takes no further step and ends as Interrupted, with all of that
 // written.
 func (r *Run) CarryOut(ctx context.Context) (err error) {
-	defer func() { err = r.Books.Told(err) }()
+	defer func() {
+		if errors.Is(err, checkpoints.ErrNotFinite) {
+			err = fmt.Errorf("%w by step %d of %s, expected a smaller optimizer.learning_rate; what it released counts in the ledger: %w", ErrDiverged, r.Step, r.Dir, err)
+		}
+		err = r.Books.Told(err)
+	}()
 	r.Began, r.ctx, r.saved, r.tried = time.Now(), ctx, r.Step, r.Step
 	if err := r.job.Start(ctx); err != nil {
 		return r.rescue(err)

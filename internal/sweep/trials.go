@@ -15,7 +15,6 @@ import (
 	"dpsgd/internal/run"
 	"dpsgd/internal/setup"
 	"dpsgd/internal/train"
-	"dpsgd/optimizer"
 )
 
 // train trains the trials without a result, several at a time if so asked. The result of each is on
@@ -109,7 +108,7 @@ func (s *sweep) trial(ctx context.Context, i int, t configs.Trial) (books.Row, e
 	defer trial.Close()
 	result, err := trial.Fit(ctx)
 	switch {
-	case errors.Is(err, optimizer.ErrUpdate), errors.Is(err, checkpoints.ErrNotFinite):
+	case errors.Is(err, run.ErrDiverged):
 		result, err = trial.Untested(run.Diverged)
 	case errors.Is(err, run.ErrUntrained):
 		result, err = trial.Untested(run.BudgetExhausted)

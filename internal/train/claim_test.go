@@ -1,6 +1,7 @@
 package train
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -8,9 +9,18 @@ import (
 
 	"dpsgd/internal/books"
 	"dpsgd/internal/folder"
+	"dpsgd/internal/run"
 	"dpsgd/internal/statement"
 	"dpsgd/internal/tiny"
 )
+
+// A run that leaves the range of float32 ends with a word on its learning rate.
+func TestTrainingDiverges(t *testing.T) {
+	r := create(t, tiny.Parse(t, "optimizer.learning_rate=1000", "optimizer.weight_decay=100"), options(t))
+	if _, err := r.Fit(t.Context()); !errors.Is(err, run.ErrDiverged) || !strings.Contains(err.Error(), "expected a smaller optimizer.learning_rate") {
+		t.Errorf("found %v, expected run.ErrDiverged", err)
+	}
+}
 
 // A run that somebody stops claims what all its planned steps cost, in its result, its statement,
 // and to whoever asks; what its releases cost stands second. No change of one file makes the claim

@@ -145,9 +145,9 @@ func TestWeightsRefuse(t *testing.T) {
 	tiny.Write(t, filepath.Join(dir, "text.safetensors"), "these are no weights")
 	for says, overrides := range map[string][]string{
 		`model.init is ` + path + `: model: tensor "7.weight" is missing (train import fits other names; model.init_except says what begins at random)`: {"model.init_except=[]"},
-		`model: tensor "5.weight" has shape [8 144] with 1152 values, expected [9 144]`:                                   {strings.Replace(tiny.Convolutional, "out_features: 8", "out_features: 9", 1)},
-		"text.safetensors: found a header length":                                                                         {"model.init=" + filepath.Join(dir, "text.safetensors")},
-		"none.safetensors": {"model.init=" + filepath.Join(dir, "none.safetensors")},
+		`model: tensor "5.weight" has shape [8 144] with 1152 values, expected [9 144]`:                                                                 {strings.Replace(tiny.Convolutional, "out_features: 8", "out_features: 9", 1)},
+		"text.safetensors: found a header length": {"model.init=" + filepath.Join(dir, "text.safetensors")},
+		"none.safetensors":                        {"model.init=" + filepath.Join(dir, "none.safetensors")},
 		`model.freeze does not fit the network: model: found no layer with parameters and no parameter called "2"`:   {"model.freeze=[2]"},
 		"model.freeze does not fit the network: model: all 10 parameters are frozen, expected at least one to train": {"model.freeze=[0, 1, 4, 5, 7]"},
 	} {

@@ -64,6 +64,7 @@ var exits = []struct {
 	{ExitRefused, []error{checkpoints.ErrRollback, checkpoints.ErrMoved, books.ErrOtherPlan, sweep.ErrOtherSweep, run.ErrUntrained}},
 	{ExitUsage, []error{configs.ErrInvalid, setup.ErrPlan, books.ErrLimit, folder.ErrRunExists, train.ErrExtension, books.ErrSame, books.ErrWitnessKey, accountant.ErrUnreachable, account.ErrNoGuarantee, setup.ErrTooLarge, trained.ErrInput, exchange.ErrTarget, web.ErrAddress}},
 	{ExitData, []error{data.ErrMissing, data.ErrInvalid}},
+	{ExitFailed, []error{run.ErrDiverged}},
 	{ExitDamaged, []error{folder.ErrNoRun, checkpoints.ErrCorrupt, checkpoints.ErrUnfinished, checkpoints.ErrNoCheckpoint, checkpoints.ErrNotRegular, checkpoints.ErrNotFinite}},
 }
 
