@@ -28,6 +28,7 @@ var sequenceNetworks = []network{
 	{name: "tied, pooled", input: words, layers: model.Sequential{model.Embedding{Width: 3}, model.MeanOverSequence{}, model.TiedLinear{}, model.Tanh, model.Linear{Out: classes}}},
 	{name: "vectors", input: vectors, layers: model.Sequential{model.LayerNorm{}, model.Linear{Out: 6}, model.Sigmoid,
 		model.Linear{Out: 3}, model.MeanOverSequence{}, model.LayerNorm{}, model.Linear{Out: classes}}},
+	{name: "long rows", input: model.Input{Length: 2, Channels: 1024}, layers: model.Sequential{model.Linear{Out: 2}, model.Tanh, model.MeanOverSequence{}, model.Linear{Out: classes}}},
 	{name: "attention", input: vectors, layers: model.Sequential{model.Attention{Heads: 2}, model.Residual{Body: model.Sequential{model.Attention{Heads: 1, Causal: true, NoBias: true}}},
 		model.MeanOverSequence{}, model.Linear{Out: classes}}},
 	{name: "class token", input: words, layers: model.Sequential{model.Embedding{Width: 4},
