@@ -72,6 +72,7 @@ func test(dir string, o Options, do func(*tested) error) error {
 	if err != nil {
 		return err
 	}
+	c.Data.Tokenizer = trained.Tokenizer(dir, c.Data.Tokenizer)
 	tensors, mean, err := trained.Weights(dir, c)
 	if err != nil {
 		return err

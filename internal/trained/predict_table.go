@@ -125,15 +125,19 @@ func (p *Predictor) Text(text string) (Answer, error) {
 	return p.answer("", 0, logits[0])
 }
 
-// tokens returns the tokenizer of the statement, and no other one. Its file may also lie in the
-// folder of the run, so that a folder can be taken elsewhere.
+// Tokenizer returns where the file of a run's tokenizer is: in the folder of the run if it lies
+// there, so that a folder can be taken elsewhere, or else where it was.
+func Tokenizer(dir, file string) string {
+	if file != "" && folder.HoldsAny(dir, filepath.Base(file)) {
+		return filepath.Join(dir, filepath.Base(file))
+	}
+	return file
+}
+
+// tokens returns the tokenizer of the statement, and no other one.
 func (m *Model) tokens() (data.Tokenizer, error) {
 	spec := m.Config.Data.Spec
-	if spec.Tokenizer != "" {
-		if inRun := filepath.Join(m.Dir, filepath.Base(spec.Tokenizer)); folder.HoldsAny(m.Dir, filepath.Base(spec.Tokenizer)) {
-			spec.Tokenizer = inRun
-		}
-	}
+	spec.Tokenizer = Tokenizer(m.Dir, spec.Tokenizer)
 	t, err := spec.Tokens()
 	if err != nil {
 		return nil, fmt.Errorf("train: %w", err)
