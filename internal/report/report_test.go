@@ -318,6 +318,14 @@ func TestManyClasses(t *testing.T) {
 	}
 }
 
+// A sweep whose models learn numbers has their errors in its table, and no part on accuracy.
+func TestSweepOfNumbers(t *testing.T) {
+	page := htmlOf(t, &Report{Sweeps: []*Sweep{{Rows: []books.Row{{}, {Test: score.OfError(96.07)}}}}})
+	if !strings.Contains(page, "mean test error</th>") || !strings.Contains(page, "96.07") || strings.Contains(page, "accuracy") {
+		t.Errorf("found\n%s", page)
+	}
+}
+
 // A long list is cut, whatever the spaces behind its commas add to it.
 func TestLongListsAreCut(t *testing.T) {
 	for n := range 400 {

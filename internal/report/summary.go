@@ -153,12 +153,14 @@ func shortened(n stats.Numbers) string {
 	return words
 }
 
+// results lists the trials of a sweep, of which at least one has a result.
 func results(s *Sweep) Table {
 	t := Table{Heading: []string{"trial"}}
 	for _, key := range s.Keys {
 		t.Heading = append(t.Heading, lastWord(key))
 	}
-	t.Heading = append(t.Heading, "test accuracy", "ε", "ε (rdp)")
+	of := max(0, slices.IndexFunc(s.Rows, func(r books.Row) bool { return r.Test.Numbers() })) // others diverged
+	t.Heading = append(t.Heading, s.Rows[of].Test.Name(), "ε", "ε (rdp)")
 	target := slices.ContainsFunc(s.Rows, func(r books.Row) bool { return r.TargetEpsilon != nil })
 	if target {
 		t.Heading = append(t.Heading, "target ε")
