@@ -79,7 +79,7 @@ func Read(m *model.Model, file []model.Tensor, except []string) ([]model.Tensor,
 		}
 	}
 	var other error
-	for short := file; short != nil && other == nil; short = withoutFirstWord(short) {
+	for short := file; len(short) > 0 && other == nil; short = withoutFirstWord(short) {
 		for _, f := range families {
 			all := f.of(m)
 			if slices.ContainsFunc(all, func(n named) bool { return f.find(short, n.tensors[0]) != nil }) {
@@ -95,15 +95,14 @@ func Read(m *model.Model, file []model.Tensor, except []string) ([]model.Tensor,
 
 // withoutFirstWord returns a file without the word before the first point of every name; nil if they
 // have no such word in common.
-func withoutFirstWord(file []model.Tensor) (short []model.Tensor) {
-	for _, t := range file {
-		first, _, _ := strings.Cut(file[0].Name, ".")
-		rest, ok := strings.CutPrefix(t.Name, first+".")
-		if !ok {
+func withoutFirstWord(file []model.Tensor) []model.Tensor {
+	short := slices.Clone(file)
+	for i, t := range file {
+		first, rest, _ := strings.Cut(t.Name, ".")
+		if !strings.HasPrefix(file[0].Name, first+".") {
 			return nil
 		}
-		t.Name = rest
-		short = append(short, t)
+		short[i].Name = rest
 	}
 	return short
 }

@@ -1,7 +1,6 @@
 package train_test
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -173,12 +172,10 @@ func TestRunGoesOnWithDataThatHasMoved(t *testing.T) {
 		t.Errorf("measured as %+v (%v), expected the accuracy %v", s, err, r.TestAccuracy)
 	}
 	tests := filepath.Join(moved, "test.csv")
-	were := tiny.Must(os.ReadFile(tests))(t)
-	tiny.Check(t, os.WriteFile(tests, bytes.ReplaceAll(were, []byte("yes"), []byte("no")), 0o600))
+	tiny.Write(t, tests, strings.ReplaceAll(tiny.Read(t, tests), "yes", "no"))
 	if s, err := train.Evaluate(r.Run, o); err != nil || !strings.Contains(s.Warning, "the test examples are others than the run's") {
 		t.Errorf("other test examples are measured with the warning %q (%v)", s.Warning, err)
 	}
-	tiny.Check(t, os.WriteFile(tests, were, 0o600))
 	tiny.Must(train.Extend(r.Run, 100, 2*r.Steps, o))(t)
 	longer := tinyrun.Fit(t, tinyrun.Open(t, r.Run, o))
 	if longer.Steps != 2*r.Steps {

@@ -8,6 +8,7 @@ import (
 
 	"dpsgd/accountant"
 	"dpsgd/accountant/votes"
+	"dpsgd/internal/tiny"
 	"dpsgd/release"
 	"dpsgd/release/answer"
 )
@@ -22,11 +23,11 @@ func TestDataDependent(t *testing.T) {
 		for teacher := range 2 * (i % 10) {
 			of[teacher] = 1 + teacher%9
 		}
-		cast[i] = must(answer.NewVotes(of, 10))
+		cast[i] = tiny.Must(answer.NewVotes(of, 10))(t)
 	}
 	a := votes.Aggregation{Max: votes.GaussianMax{Sigma: 40}}
 	s := votes.Smooth{Order: 15, Beta: 0.015, Sigma: 5, Z: 2.3263478740408408}
-	q := must(answer.DataDependent(a, cast, nil, s))
+	q := tiny.Must(answer.DataDependent(a, cast, nil, s))(t)
 	if want := (accountant.SmoothGaussian{Beta: 0.015, NoiseMultiplier: 5}); q.Event() != want {
 		t.Errorf("event %v, want %v", q.Event(), want)
 	}
@@ -42,7 +43,7 @@ func TestDataDependent(t *testing.T) {
 	below, mean := 0, 0.0
 	const draws = 20_000
 	for range draws {
-		got := must(answer.Ask(desk, q))
+		got := tiny.Must(answer.Ask(desk, q))(t)
 		mean += got / draws
 		if got < divergence {
 			below++
@@ -57,8 +58,8 @@ func TestDataDependent(t *testing.T) {
 }
 
 func TestDataDependentRefuses(t *testing.T) {
-	cast := must(answer.NewVotes([]int{0, 0, 1}, 2))
-	fewer := must(answer.NewVotes([]int{0, 0}, 2))
+	cast := tiny.Must(answer.NewVotes([]int{0, 0, 1}, 2))(t)
+	fewer := tiny.Must(answer.NewVotes([]int{0, 0}, 2))(t)
 	good := votes.Smooth{Order: 2, Beta: 0.1, Sigma: 2, Z: 1}
 	gaussian := votes.Aggregation{Max: votes.GaussianMax{Sigma: 2}}
 	if _, err := answer.DataDependent(gaussian, []*answer.Votes{cast, fewer}, nil, good); err == nil || !strings.Contains(err.Error(), "other teachers") {
@@ -78,11 +79,4 @@ func TestDataDependentRefuses(t *testing.T) {
 	if _, err := answer.DataDependent(laplace, []*answer.Votes{cast}, nil, good); !errors.Is(err, votes.ErrConditions) {
 		t.Errorf("Laplace noise: %v", err)
 	}
-}
-
-func must[V any](v V, err error) V {
-	if err != nil {
-		panic(err)
-	}
-	return v
 }
