@@ -72,7 +72,7 @@ func TestDataDependentRefuses(t *testing.T) {
 		t.Errorf("no noise: %v", err)
 	}
 	least := votes.Smooth{Order: 1.5, Beta: 0.02, Sigma: 4, Z: 2.33} // unanimous votes alone would be in its range
-	if _, err := answer.DataDependent(votes.Aggregation{Max: votes.GaussianMax{Sigma: 0.08}}, []*answer.Votes{must(answer.NewVotes(make([]int, 250), 2))}, nil, least); err == nil {
+	if _, err := answer.DataDependent(votes.Aggregation{Max: votes.GaussianMax{Sigma: 0.08}}, []*answer.Votes{tiny.Must(answer.NewVotes(make([]int, 250), 2))(t)}, nil, least); err == nil {
 		t.Error("accepted noise with which other votes would be refused")
 	}
 	laplace := votes.Aggregation{Max: votes.LaplaceMax{Scale: 2}}
