@@ -8,8 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// The regular expressions of files are Oniguruma's, whose classes are Unicode's; \w has superscripts and
-// fractions of Latin-1 and letters in circles and squares, too.
+// The classes of Oniguruma, whose expressions files have: \w has ², ½ and letters in circles, too.
 var classes = map[byte]string{
 	's': `\t-\r \x{85}\x{A0}\x{1680}\x{2000}-\x{200A}\x{2028}\x{2029}\x{202F}\x{205F}\x{3000}`,
 	'd': `\p{Nd}`,

@@ -190,8 +190,7 @@ func module(name string) (of, last string) {
 	return name[:max(i, 0)], name[i+1:]
 }
 
-// layers groups tensors into layers, in the order in which they appear, without the counts of
-// batches that PyTorch keeps.
+// layers groups tensors into layers, as they appear, without the counts of batches of PyTorch.
 func layers(tensors []checkpoints.Tensor) (all []layer) {
 	for _, t := range tensors {
 		name, last := module(t.Name)

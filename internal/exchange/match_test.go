@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"dpsgd/checkpoints"
+	"dpsgd/checkpoints/safetensors"
 	"dpsgd/internal/exchange"
 	"dpsgd/internal/folder"
 	"dpsgd/internal/tiny"
@@ -26,11 +27,8 @@ func start(t *testing.T) *model.Model {
 
 // tensor is one whose values are its number.
 func tensor(name string, number int, shape ...int) checkpoints.Tensor {
-	n := 1
-	for _, s := range shape {
-		n *= s
-	}
-	return checkpoints.Tensor{Name: name, Shape: shape, Data: slices.Repeat([]float32{float32(number)}, n)}
+	n, _ := safetensors.Elements(shape)
+	return checkpoints.Tensor{Name: name, Shape: shape, Data: slices.Repeat([]float32{float32(number)}, int(n))}
 }
 
 // A file with other names fits by order and shape, however its tensors are ordered: conv10 is

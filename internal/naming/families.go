@@ -25,11 +25,9 @@ type rule struct {
 
 // asLoaded turns the names that a vision transformer of transformers 5 has in memory into those of
 // its files; tensorFlow those of files that TensorFlow wrote into PyTorch's.
-var (
-	asLoaded = strings.NewReplacer("layers.", "encoder.layer.", "attention.q_proj", "attention.attention.query", "attention.k_proj", "attention.attention.key",
-		"attention.v_proj", "attention.attention.value", "attention.o_proj", "attention.output.dense", "mlp.fc1", "intermediate.dense", "mlp.fc2", "output.dense")
-	tensorFlow = strings.NewReplacer("LayerNorm.gamma", "LayerNorm.weight", "LayerNorm.beta", "LayerNorm.bias")
-)
+var asLoaded = strings.NewReplacer("layers.", "encoder.layer.", "attention.q_proj", "attention.attention.query", "attention.k_proj", "attention.attention.key",
+	"attention.v_proj", "attention.attention.value", "attention.o_proj", "attention.output.dense", "mlp.fc1", "intermediate.dense", "mlp.fc2", "output.dense")
+var tensorFlow = strings.NewReplacer("LayerNorm.gamma", "LayerNorm.weight", "LayerNorm.beta", "LayerNorm.bias")
 
 // families lists all families: to add one, write its rules. The first that knows the network and a
 // name of the file is taken.

@@ -68,10 +68,9 @@ func (f Family) of(m *model.Model) (all []named) {
 
 // Read returns the tensors of a file under the names of the network, and what begins at random:
 // what except names, and the last layer where the file has none or one for another number of
-// classes. A first word that all names have, such as "model." or "module.", may stand before those
-// of a family. It returns a file with names of the network itself, or of no family, as it is. Of a
-// family, it refuses a file for other layers, one without one of the other parameters in its shape,
-// and one with a tensor that the network has no place for.
+// classes. Names of a family may have one more word before them, as "module.". A file with names of
+// the network, or of no family, stays as it is. Of a family, Read refuses a file for other layers,
+// one that lacks another parameter in its shape, and one with a tensor that has no place.
 func Read(m *model.Model, file []model.Tensor, except []string) ([]model.Tensor, []string, error) {
 	for _, own := range m.Merged() {
 		if slices.ContainsFunc(file, func(t model.Tensor) bool { return t.Name == own.Name }) {
@@ -93,8 +92,7 @@ func Read(m *model.Model, file []model.Tensor, except []string) ([]model.Tensor,
 	return file, except, other
 }
 
-// withoutFirstWord returns a file without the word before the first point of every name; nil if they
-// have no such word in common.
+// withoutFirstWord returns a file whose names lack the first word that all have; nil if none is.
 func withoutFirstWord(file []model.Tensor) []model.Tensor {
 	short := slices.Clone(file)
 	for i, t := range file {

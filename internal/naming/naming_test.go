@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"dpsgd/checkpoints/safetensors"
 	"dpsgd/configs"
 	"dpsgd/internal/graph"
 	"dpsgd/internal/naming"
@@ -52,15 +53,12 @@ func drawn(name string, n int) []float64 {
 // weights are the tensors of a file, in the order of their names.
 func (f file) weights() (tensors []model.Tensor) {
 	for name, shape := range f.Tensors {
-		size := 1
-		for _, s := range shape {
-			size *= s
-		}
+		size, _ := safetensors.Elements(shape)
 		tensor := model.Tensor{Name: name, Shape: shape, Data: make([]float32, size)}
-		for i, v := range drawn(name, size) {
+		for i, v := range drawn(name, int(size)) {
 			switch {
 			case len(shape) > 1 && shape[0] > 1:
-				v *= 2 * math.Sqrt(3/float64(size/shape[0]))
+				v *= 2 * math.Sqrt(3/float64(int(size)/shape[0]))
 			case strings.HasSuffix(name, "running_var"):
 				v++
 			case len(shape) == 1 && strings.HasSuffix(name, ".weight"):

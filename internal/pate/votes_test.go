@@ -79,7 +79,6 @@ func TestWrongVotes(t *testing.T) {
 		"":                       "is empty",
 		"a,b\n":                  "holds no votes",
 		"0,0\n":                  "holds no votes",
-		"a;b\n7;1\n":             "separated by semicolons",
 		"7,3\n8,3\n":             "question 2 has another number of votes than question 1",
 		"t1,t2,t3\n0,1,1\n1,1,1": "a column for each teacher with its class has to be counted first",
 		"7,3\n77.5,2\n":          "question 2, column 1: found no whole number",

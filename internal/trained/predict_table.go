@@ -125,8 +125,7 @@ func (p *Predictor) Text(text string) (Answer, error) {
 	return p.answer("", 0, logits[0])
 }
 
-// Tokenizer returns where the file of a run's tokenizer is: in the folder of the run if it lies
-// there, so that a folder can be taken elsewhere, or else where it was.
+// Tokenizer returns the path of a run's tokenizer: in the run's folder if it lies there, or as given.
 func Tokenizer(dir, file string) string {
 	if file != "" && folder.HoldsAny(dir, filepath.Base(file)) {
 		return filepath.Join(dir, filepath.Base(file))
