@@ -122,7 +122,6 @@ func TestParquet(t *testing.T) {
 
 // What is no data is refused in one line.
 func TestNoData(t *testing.T) {
-	found := map[string]string{"no-such-folder": "no data set and no folder \"no-such"}
 	for _, a := range []struct {
 		set     string
 		epsilon float64
@@ -132,8 +131,8 @@ func TestNoData(t *testing.T) {
 	} {
 		if _, err := MakeDraft(a.set, a.epsilon); !errors.Is(err, errAnswer) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%+v: error %v, expected one line that matches %v", a, err, errAnswer)
-		} else if want := found[a.set]; !strings.Contains(err.Error(), want) {
-			t.Errorf("found %v, expected %s", err, want)
+		} else if a.set == "no-such-folder" && !strings.Contains(err.Error(), `no data set and no folder "no-such`) {
+			t.Errorf("found %v, expected the folder's name", err)
 		}
 	}
 }

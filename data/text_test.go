@@ -108,7 +108,6 @@ func TestTextsRefuse(t *testing.T) {
 	}{
 		"nothing":         {nil, Spec{}, "there is none of"},
 		"two sorts":       {map[string]string{".csv": "a,b\nsecret,f\n", ".jsonl": "{}"}, Spec{}, "found both"},
-		"semicolons":      {map[string]string{".csv": "a;b\nsecret;f\n"}, Spec{}, "train.csv:1:1: found names separated by semicolons, expected commas"},
 		"three columns":   {map[string]string{".csv": "a,b,c\nsecret,f,1\n"}, Spec{}, "found 3 columns, expected two, or data.column and data.label"},
 		"no column":       {map[string]string{".csv": "a,b\nsecret,f\n"}, Spec{Column: "c"}, `found no column "c"`},
 		"one for both":    {map[string]string{".csv": "a,b\nsecret,f\n"}, Spec{Column: "a", Label: "a"}, "found one column for text and class"},

@@ -171,8 +171,7 @@ func TestRunGoesOnWithDataThatHasMoved(t *testing.T) {
 	if s, err := train.Evaluate(r.Run, o); err != nil || s.TestAccuracy != r.TestAccuracy || s.Classes[1].Name != "yes" || s.Warning != "" {
 		t.Errorf("measured as %+v (%v), expected the accuracy %v", s, err, r.TestAccuracy)
 	}
-	tests := filepath.Join(moved, "test.csv")
-	tiny.Write(t, tests, strings.ReplaceAll(tiny.Read(t, tests), "yes", "no"))
+	tiny.Write(t, filepath.Join(moved, "test.csv"), strings.ReplaceAll(tiny.Read(t, filepath.Join(moved, "test.csv")), "yes", "no"))
 	if s, err := train.Evaluate(r.Run, o); err != nil || !strings.Contains(s.Warning, "the test examples are others than the run's") {
 		t.Errorf("other test examples are measured with the warning %q (%v)", s.Warning, err)
 	}
