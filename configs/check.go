@@ -57,7 +57,7 @@ func (c *checker) check() {
 	c.checkConstants("data.mean", c.Data.Mean)
 	c.checkConstants("data.std", c.Data.Std)
 	warmup, steps := c.Optimizer.Schedule.WarmupSteps, c.Training.Steps
-	c.refuse("optimizer.schedule.warmup_steps", warmup >= steps && steps > 0 && !c.bad["training.steps"], "found %d, expected less than the %d training.steps", warmup, steps)
+	c.refuse("optimizer.schedule.warmup_steps", warmup >= steps && steps > 0 && !c.ofRun && !c.bad["training.steps"], "found %d, expected less than the %d training.steps", warmup, steps)
 	c.checkByNoise()
 	c.checkOrdinary()
 	c.checkClients()

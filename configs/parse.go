@@ -24,8 +24,13 @@ import (
 // The error is a Problems with everything that is wrong, and matches ErrInvalid.
 func Parse(file string, src []byte, overrides []string) (*Config, error) {
 	r := &report{}
-	settings := parseOverrides(r, overrides)
-	return resolve(r, file, src, settings)
+	return resolve(r, file, src, parseOverrides(r, overrides))
+}
+
+// ParseRun is [Parse] for the file of a run, which may have keys that are refused by now.
+func ParseRun(file string, src []byte, overrides []string) (*Config, error) {
+	r := &report{ofRun: true}
+	return resolve(r, file, src, parseOverrides(r, overrides))
 }
 
 // assignment is one key with a value, wherever it was written.
@@ -152,8 +157,7 @@ func (d document) conditions(r *report, c *Config, bad map[string]bool) {
 	defaults, dropped := DefaultConfig(), map[string]bool{}
 	for _, f := range fields {
 		s, ok := d[f.path]
-		isBad := func(path string) bool { return bad[path] }
-		if !ok || f.applies(c) || bad[f.path] || bad[f.only.key] || slices.ContainsFunc(others(f.only.key), isBad) {
+		if !ok || f.applies(c) || r.ofRun && f.only == withNoise || bad[f.path] || bad[f.only.key] || slices.ContainsFunc(others(f.only.key), func(path string) bool { return bad[path] }) {
 			continue
 		}
 		if (d.overrides(f.only.key) || dropped[f.only.key]) && !s.override {

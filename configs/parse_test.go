@@ -366,6 +366,10 @@ func TestLaterKeysLeaveOlderFilesAsTheyAre(t *testing.T) {
 			t.Errorf("%s is written as\n%s\nexpected in it\n%s", source, got, want)
 		}
 	}
+	older := "data: {name: digits}\nprivacy: {epsilon: 3, unit: label, clipping: automatic}\ntraining: {sampling: full, steps: 9}\noptimizer: {schedule: {warmup_steps: 9}}\n"
+	if c, err := ParseRun("config.yaml", []byte(older), nil); err != nil || !strings.Contains(string(c.YAML()), "clipping: automatic") || !strings.Contains(string(c.YAML()), "sampling: full") {
+		t.Errorf("a run whose keys are refused by now is read as %+v, %v", c, err)
+	}
 }
 
 // A parsed configuration is written and read back equal, and nothing makes Parse panic.

@@ -95,7 +95,10 @@ func given(overrides []string) Position {
 }
 
 // report collects problems; the zero value is empty.
-type report struct{ problems Problems }
+type report struct {
+	problems Problems
+	ofRun    bool // see ParseRun
+}
 
 // Addf adds a problem. It always returns false, so that a function that returns whether it could
 // read a value can return that.

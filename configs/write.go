@@ -52,7 +52,7 @@ func (f *field) written(c *Config) bool {
 	if list, ok := f.at(c).(*[]string); ok && len(*list) == 0 {
 		return false
 	}
-	return f.applies(c) && (len(others(f.path)) == 0 || f.given(c)) && !(slices.Contains(later, f.path) && f.isDefault(c))
+	return (f.applies(c) || f.only == withNoise) && (len(others(f.path)) == 0 || f.given(c)) && !(slices.Contains(later, f.path) && f.isDefault(c))
 }
 
 func (f *field) isDefault(c *Config) bool {

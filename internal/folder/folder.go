@@ -162,7 +162,7 @@ func ReadConfigOf(dir string, list []Extension) (*configs.Config, error) {
 	if src == nil {
 		return nil, Without(dir, Config)
 	}
-	return configs.Parse(path, src, overrides(list))
+	return configs.ParseRun(path, src, overrides(list))
 }
 
 // Check refuses, with ErrNoRun, a path that can be no folder: "", a file, below a file, or a link
