@@ -28,6 +28,7 @@ func TestTableIsReadByTheNamesOfItsColumns(t *testing.T) {
 		"another order":   "sick,pay,more,age\nyes,2,x,1\n",
 		"byte order mark": "\ufeff\"age\",pay,sick\n1,2,yes\n",
 		"windows":         "age,pay,sick\r\n1,2,yes\r\n",
+		"two-line name":   "\"note;\nfree\",age,pay,sick\nx,1,2,yes\n",
 		"empty lines":     "age,pay,sick\n\n1,2,yes\n\n",
 		"no last newline": "age,pay,sick\n1,2,yes",
 	} {

@@ -40,12 +40,12 @@ func NewRecordReader(path string, file io.Reader) (*RecordReader, error) {
 	if strings.HasPrefix(first, "\xff\xfe") || strings.HasPrefix(first, "\xfe\xff") || strings.ContainsRune(first, 0) {
 		return nil, r.WrongHeader("found text in UTF-16", "UTF-8, which spreadsheets call \"CSV UTF-8\"")
 	}
+	header, err := r.Next()
 	for _, s := range [][2]string{{";", "semicolons"}, {"\t", "tabs"}, {"|", "vertical bars"}} {
-		if strings.Contains(first, s[0]) && !strings.Contains(first, ",") {
+		if len(header) < 2 && strings.Contains(first, s[0]) && !strings.Contains(first, ",") {
 			return nil, r.WrongHeader("found names separated by "+s[1], "commas")
 		}
 	}
-	header, err := r.Next()
 	if err == io.EOF {
 		err = fmt.Errorf("%s is empty, expected the names of the columns in its first line", path)
 	}
