@@ -145,7 +145,7 @@ func refuse(w http.ResponseWriter, err error) {
 		w.Header().Set("Retry-After", "1")
 		status = http.StatusServiceUnavailable
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		status, err = http.StatusBadRequest, errors.New("serve: found a form that ends inside its file, expected the whole form")
+		status, err = http.StatusBadRequest, errors.New("serve: found a request that ends inside its file, expected all of it")
 	case errors.Is(err, errNone):
 		status = http.StatusBadRequest
 	}
