@@ -58,7 +58,7 @@ func NewSum(policy Policy, dim int, pool *kernel.Pool) (*Sum, error) {
 	return s, nil
 }
 
-// Format prints the number of values and the bound, whatever the verb, to keep values out of logs.
+// Format prints the number of values and the bound for all verbs but %w, to keep values out of logs.
 func (s *Sum) Format(f fmt.State, _ rune) {
 	fmt.Fprintf(f, "clip.Sum(%d values, bound %g)", s.dim, s.lattice.Bound)
 }

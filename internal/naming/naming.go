@@ -68,7 +68,7 @@ func (f Family) of(m *model.Model) (all []named) {
 
 // Read returns the tensors of a file under the names of the network, and what begins at random:
 // what except names, and the last layer where the file has none or one for another number of
-// classes. Names of a family may have one more word before them, as "module.". A file with names of
+// classes. Names of a family may have the same words before them, as "module.". A file with names of
 // the network, or of no family, stays as it is. Of a family, Read refuses a file for other layers,
 // one that lacks another parameter in its shape, and one with a tensor that has no place.
 func Read(m *model.Model, file []model.Tensor, except []string) ([]model.Tensor, []string, error) {

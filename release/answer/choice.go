@@ -22,7 +22,7 @@ func newScores(values []int64, width int64) *Scores {
 	return &Scores{values, slices.Max(values), width}
 }
 
-// Format hides the scores, whatever the verb.
+// Format hides the scores from all verbs but %w and, of a copy, %p: fmt does not ask it about these.
 func (s Scores) Format(f fmt.State, _ rune) { fmt.Fprintf(f, "%d secret scores", len(s.values)) }
 
 // Exponential asks for a candidate by the exponential mechanism (McSherry, Talwar 2007): candidate

@@ -91,7 +91,7 @@ func (s *Search) Above(sum *Sums) (bool, error) {
 	return above, nil
 }
 
-// Format hides the threshold with its noise, whatever the verb.
+// Format hides the threshold with its noise from all verbs but %w.
 func (s *Search) Format(f fmt.State, _ rune) {
 	fmt.Fprintf(f, "a search that may find %d more", s.left)
 }

@@ -70,7 +70,7 @@ func NewCounts(buckets []int, number int) (*Sums, error) {
 // Scores returns the sums as scores of candidates, one candidate for each sum.
 func (s *Sums) Scores() *Scores { return newScores(s.values, s.reach.width) }
 
-// Format hides the sums, whatever the verb.
+// Format hides the sums from all verbs but %w and, of a copy, %p.
 func (s Sums) Format(f fmt.State, _ rune) { fmt.Fprintf(f, "%d secret sums", len(s.values)) }
 
 // saturated returns a + b or, where that overflows, the largest or smallest int64. Sums of fewer

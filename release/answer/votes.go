@@ -30,7 +30,7 @@ func (v *Votes) Sums() *Sums {
 	return &Sums{v.counts, reach{l1: 2, l2: math.Nextafter(math.Sqrt2, 2), width: 2, alone: len(v.counts) == 1}}
 }
 
-// Format hides the votes, whatever the verb.
+// Format hides the votes from all verbs but %w and, of a copy, %p.
 func (v Votes) Format(f fmt.State, _ rune) {
 	fmt.Fprintf(f, "secret votes for %d classes", len(v.counts))
 }
