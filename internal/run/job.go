@@ -71,8 +71,7 @@ func Tell[T any](f func(T), news T) {
 // ErrUntrained is wrapped by the error about a run that spent its budget without a saved step.
 var ErrUntrained = errors.New("train: there is no trained model")
 
-// ErrDiverged is wrapped by the error about a run whose parameters left the range of float32. It
-// happens at absurd learning rates only, because gradients are clipped.
+// ErrDiverged is wrapped by the error about a run whose parameters left the range of float32.
 var ErrDiverged = errors.New("train: the training diverged")
 
 // CarryOut takes the job's remaining steps, saves a checkpoint, and has the job write its results.

@@ -138,8 +138,7 @@ func (r *Run) Finish(status run.Status) error {
 }
 
 // Untested returns the result of a run that had to stop and has no model to test: with status
-// Diverged because its parameters left the range of float32, with BudgetExhausted before its first
-// step.
+// Diverged, or with BudgetExhausted before its first step.
 func (r *Run) Untested(status run.Status) (Result, error) {
 	claim, err := r.plan.claim(r.Books.Ledger(), r.Books.Planned())
 	return r.untested(status, claim), err
