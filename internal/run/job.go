@@ -80,7 +80,7 @@ var ErrDiverged = errors.New("train: the training diverged")
 func (r *Run) CarryOut(ctx context.Context) (err error) {
 	defer func() {
 		if errors.Is(err, checkpoints.ErrNotFinite) {
-			err = fmt.Errorf("%w by step %d of %s, expected a smaller optimizer.learning_rate; what it released counts in the ledger: %w", ErrDiverged, r.Step, r.Dir, err)
+			err = fmt.Errorf("%w by step %d of %s, expected a smaller optimizer.learning_rate; what a private run released counts in the ledger: %w", ErrDiverged, r.Step, r.Dir, err)
 		}
 		err = r.Books.Told(err)
 	}()
