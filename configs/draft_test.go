@@ -122,17 +122,19 @@ func TestParquet(t *testing.T) {
 
 // What is no data is refused in one line.
 func TestNoData(t *testing.T) {
+	semicolons := folderOf(t, map[string]string{"train.csv": "\"age\"; \"sick\"\n1;no\n"})
+	found := map[string]string{semicolons: "train.csv:1:1: found names separated by semicolons, expected commas", "no-such-folder": "no data set and no folder \"no-such"}
 	for _, a := range []struct {
 		set     string
 		epsilon float64
 	}{
 		{"", 3}, {"no-such-folder", 3}, {t.TempDir(), 3}, {folderOf(t, map[string]string{"train/one/1.png": ""}), 3}, {folderOf(t, map[string]string{"train.csv": "one\n"}), 3},
-		{"digits", 0}, {"digits", -1}, {folderOf(t, map[string]string{"train.csv": "age;sick\n1;no\n"}), 3},
+		{"digits", 0}, {"digits", -1}, {semicolons, 3},
 	} {
 		if _, err := MakeDraft(a.set, a.epsilon); !errors.Is(err, errAnswer) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%+v: error %v, expected one line that matches %v", a, err, errAnswer)
-		} else if a.set == "no-such-folder" && !strings.Contains(err.Error(), `no data set and no folder "no-such`) {
-			t.Errorf("found %v, expected the folder's name", err)
+		} else if want := found[a.set]; !strings.Contains(err.Error(), want) {
+			t.Errorf("found %v, expected %s", err, want)
 		}
 	}
 }

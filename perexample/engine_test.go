@@ -21,6 +21,31 @@ var (
 	dense    = perexample.DenseWeight{In: 2048, Out: 128}
 )
 
+// Costs in multiply-adds per example, with T positions, D taps and p filters: ghost norm T²(D+p),
+// or with stride 1, k·k taps and c channels T²(c+k·k+p), the gradient T·D·p.
+func TestCosts(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		rule perexample.Rule
+		size int
+		want perexample.Cost
+	}{
+		{"early convolution", earlyConv, 16 * 64, perexample.Cost{GhostNorm: 196 * 196 * 80, Form: 196 * 64 * 16}},
+		{"late convolution", lateConv, 128 * 1152, perexample.Cost{GhostNorm: 16 * 16 * (128 + 9 + 128), Form: 16 * 1152 * 128}},
+		{"dense", dense, 2048 * 128, perexample.Cost{GhostNorm: 2048 + 128, Form: 2048 * 128}},
+		{"bias", perexample.Bias{Positions: 196, Channels: 16}, 16, perexample.Cost{GhostNorm: 196 * 16, Form: 196 * 16}},
+		{"scale", perexample.ScaleWeight{Positions: 9, Channels: 4}, 4, perexample.Cost{GhostNorm: 36, Form: 36}},
+		{"three views of the late convolution", perexample.SummedViews{Rule: lateConv, Views: 3}, 128 * 1152, perexample.Cost{GhostNorm: 48 * 1152 * 128, Form: 48 * 1152 * 128}},
+	} {
+		if got := test.rule.Cost(); got != test.want {
+			t.Errorf("%s: cost is %+v, expected %+v", test.name, got, test.want)
+		}
+		if got := test.rule.Size(); got != test.size {
+			t.Errorf("%s: size is %d, expected %d", test.name, got, test.size)
+		}
+	}
+}
+
 // Gradients are stored where a norm without them takes more multiply-adds than storing takes, 12 a
 // byte, or 4 if all of them fit a cache, as long as there is memory.
 func TestChoose(t *testing.T) {

@@ -11,7 +11,8 @@ import (
 	"dpsgd/internal/random"
 )
 
-// sums is what a search is asked about: 0 so often and then most so often, or the other way round.
+// sums returns the sums that a search is asked about: zeros of 0, then others of most. flipped
+// exchanges the two values.
 func sums(flipped bool, most int64, zeros, others int) []*Sums {
 	var all []*Sums
 	for i := range zeros + others {
