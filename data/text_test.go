@@ -112,6 +112,7 @@ func TestTextsRefuse(t *testing.T) {
 		"no column":       {map[string]string{".csv": "a,b\nsecret,f\n"}, Spec{Column: "c"}, `found no column "c"`},
 		"one for both":    {map[string]string{".csv": "a,b\nsecret,f\n"}, Spec{Column: "a", Label: "a"}, "found one column for text and class"},
 		"no class":        {map[string]string{".csv": "a,b\nsecret,secret\n"}, Spec{}, `train.csv:2:8: column "b": found a label that has no class`},
+		"no header":       {map[string]string{".csv": "secret,f\nx,m\n"}, Spec{}, "train.csv:1:1: found a class for the name of a column"},
 		"no record":       {map[string]string{".csv": "a,b\n"}, Spec{}, "holds no record"},
 		"no object":       {map[string]string{".jsonl": `{"a": "x", "b": "f"}` + "\nsecret"}, Spec{}, "train.jsonl:2: found JSON that is wrong at byte 1, expected an object in each line"},
 		"no key":          {map[string]string{".jsonl": "{}"}, Spec{}, "train.jsonl:1: found no JSON object with a key"},
