@@ -72,8 +72,8 @@ func TestBlocksTakeTurns(t *testing.T) {
 	for _, n := range []int{1, 2, 3, 7, 8, 9, 23, 24} {
 		for _, blocks := range []int{1, 2, 3, 8, 30} {
 			all := cyclic{data.Poisson{SamplingProbability: 1}, blocks, -1}
-			if all.Separation() != blocks {
-				t.Fatalf("found a separation of %d, expected %d", all.Separation(), blocks)
+			if err := all.Validate(); err != nil || all.Separation() != blocks {
+				t.Fatalf("found a separation of %d (%v), expected %d", all.Separation(), err, blocks)
 			}
 			last := make([]int, n)
 			for i := range last {
