@@ -299,8 +299,9 @@ func TestStrategyAndPlanAreChecked(t *testing.T) {
 	}
 	for _, sigma := range []float64{2, 1.1, 1.3, 1.7} {
 		m := newCorrelated(sigma, strategy(1, 1, 1))
-		if math.FMA(sigma, norm, -m.noise()) > 0 || fmt.Sprint(m) == "" || m.Deviation(0, 0.5) < sigma*norm/2 {
-			t.Errorf("found noise of multiplier %v, expected at least %v·%v", m.noise(), sigma, norm)
+		// Estimates take 1, -1, 0, 1, -1, 0 times the noise of steps 5, 4, …, 0: together twice as much.
+		if math.FMA(sigma, norm, -m.noise()) > 0 || fmt.Sprint(m) == "" || m.Deviation(0, 0.5) < sigma*norm/2 || !(math.Abs(m.Deviation(5, 0.5)/m.noise()-1) < 1e-12) {
+			t.Errorf("found noise of multiplier %v and %v in step 5, expected at least %v·%v and as much", m.noise(), m.Deviation(5, 0.5), sigma, norm)
 		}
 	}
 }
