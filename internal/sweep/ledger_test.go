@@ -260,6 +260,14 @@ func TestMissingDatasets(t *testing.T) {
 	if score, err := train.Evaluate(r.Run, o); err != nil || score.Warning != "" {
 		t.Errorf("found warning %q (%v), expected none", score.Warning, err)
 	}
+	// A sweep without one trial tells, too, in which ledger they were registered.
+	grid := filepath.Join(o.RunsDir, "grid")
+	tiny.Check(t, os.Mkdir(grid, 0o700))
+	tiny.Write(t, filepath.Join(grid, folder.Sweep), `{"datasets": "another"}`)
+	refuses(t, o.RunsDir, checkpoints.ErrRollback, "in which "+grid+" is registered", func() error {
+		_, err := train.Create(tiny.Parse(t), o)
+		return err
+	})
 }
 
 // A configuration with a larger δ, at which the same releases have a smaller ε, or with another
