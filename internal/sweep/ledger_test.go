@@ -268,6 +268,10 @@ func TestMissingDatasets(t *testing.T) {
 		_, err := train.Create(tiny.Parse(t), o)
 		return err
 	})
+	tiny.Write(t, path, "no ledger\n")
+	if all, err := books.List(o.RunsDir); !errors.Is(err, checkpoints.ErrCorrupt) {
+		t.Errorf("found %d runs (%v), expected ErrCorrupt", len(all), err)
+	}
 }
 
 // A configuration with a larger δ, at which the same releases have a smaller ε, or with another
