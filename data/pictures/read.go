@@ -25,8 +25,9 @@ type Size struct{ Height, Width, Channels int }
 
 // Limits of one file.
 const (
-	MaxBytes  = 64 << 20 // of one file
-	MaxPixels = 64 << 20 // of one decoded picture, about 8,000 by 8,000
+	MaxBytes  = 64 << 20  // of one file
+	MaxPixels = 64 << 20  // of one decoded picture, about 8,000 by 8,000
+	maxSide   = 1<<16 - 1 // in pixels, as of a JPEG: stretching takes memory for rows, and tiles of a TIFF take time
 )
 
 // Read decodes one file into dst, as [Decode] does. The error does not name the file.
@@ -56,8 +57,8 @@ func Decode(r io.ReadSeeker, maxPixels int, size Size, dst []uint8) error {
 	if !slices.Contains(slices.Collect(maps.Values(formats)), format) { // a decoder that another package registered
 		return fmt.Errorf("the format is %s, expected that of a picture (%s)", format, Extensions())
 	}
-	if config.Width < 1 || config.Height < 1 || config.Height > maxPixels/config.Width {
-		return fmt.Errorf("%d by %d pixels, expected 1 to %d in all", config.Width, config.Height, maxPixels)
+	if config.Width < 1 || config.Height < 1 || config.Height > maxPixels/config.Width || max(config.Width, config.Height) > maxSide {
+		return fmt.Errorf("%d by %d pixels, expected 1 to %d in all, and sides of at most %d", config.Width, config.Height, maxPixels, maxSide)
 	}
 	about := tagsOf(r, format)
 	if format == "tiff" {

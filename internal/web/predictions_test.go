@@ -96,10 +96,10 @@ func TestTexts(t *testing.T) {
 func TestBadRequests(t *testing.T) {
 	h, _, _ := open(t)
 	good := tinyrun.Picture(t, 0, 30, random.Seeded(6))
-	sized := func(side uint32) []byte { // says that it has side by side pixels
+	sized := func(width, height uint32) []byte { // what it says of itself
 		png := bytes.Clone(good)
-		binary.BigEndian.PutUint32(png[16:], side)
-		binary.BigEndian.PutUint32(png[20:], side)
+		binary.BigEndian.PutUint32(png[16:], width)
+		binary.BigEndian.PutUint32(png[20:], height)
 		binary.BigEndian.PutUint32(png[29:], crc32.ChecksumIEEE(png[12:29]))
 		return png
 	}
@@ -112,8 +112,9 @@ func TestBadRequests(t *testing.T) {
 		"nothing":             {"image/png", nil, 400, "found no picture"},
 		"a text":              {"text/plain", []byte("hello"), 422, "cannot be decoded"},
 		"half a picture":      {"image/png", good[:len(good)/2], 422, "cannot be decoded"},
-		"a huge header":       {"image/png", sized(1 << 30), 422, ""},
-		"a bomb":              {"image/png", sized(8000), 422, "8000 by 8000 pixels, expected 1 to 33554432"},
+		"a huge header":       {"image/png", sized(1<<30, 1<<30), 422, ""},
+		"a bomb":              {"image/png", sized(8000, 8000), 422, "8000 by 8000 pixels, expected 1 to 33554432"},
+		"a ribbon":            {"image/png", sized(1, 1<<16), 422, "sides of at most 65535"},
 		"too many bytes":      {"image/png", make([]byte, web.PredictionLimits().Body+1), 413, "more than"},
 		"a form without file": {"multipart/form-data; boundary=x", []byte("--x\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n1\r\n--x--\r\n"), 400, "found no picture"},
 		"a broken form":       {"multipart/form-data; boundary=x", []byte("--x"), 400, "found no picture"},

@@ -91,8 +91,7 @@ func Listen(address string, limits Limits) (*Server, error) {
 func (s *Server) URL() string {
 	host := s.host
 	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
-		host = s.hosts[len(s.hosts)-1] // the machine's name
-		host = cmp.Or(host, "localhost")
+		host = cmp.Or(s.hosts[len(s.hosts)-1], "localhost") // the machine's name
 	}
 	url := "http://" + net.JoinHostPort(host, fmt.Sprint(s.listener.Addr().(*net.TCPAddr).Port)) + "/"
 	if s.token != "" {
@@ -210,6 +209,8 @@ func (s *Server) guard(h http.Handler) http.Handler {
 	bucket := &bucket{rate: s.limits.Rate, size: float64(s.limits.Burst), tokens: float64(s.limits.Burst), last: time.Now()}
 	h = http.NewCrossOriginProtection().Handler(h)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		control, deadline := http.NewResponseController(w), time.Now().Add(s.limits.Time)
+		_, _ = control.SetReadDeadline(deadline), control.SetWriteDeadline(deadline)
 		s.headers(w.Header())
 		if !s.named(r.Host) {
 			http.Error(w, "found another host than this server's: open the address that the program printed", http.StatusMisdirectedRequest)
@@ -225,8 +226,6 @@ func (s *Server) guard(h http.Handler) http.Handler {
 			http.Error(w, "too many requests at once, try again in a second", http.StatusTooManyRequests)
 			return
 		}
-		control, deadline := http.NewResponseController(w), time.Now().Add(s.limits.Time)
-		_, _ = control.SetReadDeadline(deadline), control.SetWriteDeadline(deadline)
 		inner.Body = http.MaxBytesReader(w, inner.Body, s.limits.Body)
 		h.ServeHTTP(w, inner)
 	})

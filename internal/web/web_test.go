@@ -213,11 +213,12 @@ func TestTime(t *testing.T) {
 		}
 	}))
 	u, _ := url.Parse(s.URL())
-	c, err := net.Dial("tcp", u.Host)
-	tiny.Check(t, err)
-	defer c.Close()
-	fmt.Fprintf(c, "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n")
-	_, _ = io.ReadAll(c) // to the limit of go test, where the server goes on waiting
+	for _, host := range []string{"localhost", "evil.example"} {
+		c := tiny.Must(net.Dial("tcp", u.Host))(t)
+		fmt.Fprintf(c, "POST / HTTP/1.1\r\nHost: %s\r\nContent-Length: 10\r\n\r\n", host)
+		_, _ = io.ReadAll(c) // to the limit of go test, where the server goes on waiting
+		c.Close()
+	}
 	if _, _, body := ask(t, "GET", s.URL(), "", nil); body != "0123" {
 		t.Errorf("found the stream %q, expected all of it", body)
 	}
