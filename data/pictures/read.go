@@ -15,7 +15,7 @@ import (
 
 	_ "golang.org/x/image/bmp" // registers the decoder
 	"golang.org/x/image/draw"
-	_ "golang.org/x/image/tiff" // registers the decoder
+	"golang.org/x/image/tiff"
 	_ "golang.org/x/image/webp" // registers the decoder
 )
 
@@ -61,15 +61,15 @@ func Decode(r io.ReadSeeker, maxPixels int, size Size, dst []uint8) error {
 		return fmt.Errorf("%d by %d pixels, expected 1 to %d in all, and sides of at most %d", config.Width, config.Height, maxPixels, maxSide)
 	}
 	about := tagsOf(r, format)
-	if format == "tiff" {
-		if err := about.refuse(); err != nil {
-			return err
-		}
-	}
 	if _, err := r.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
-	decoded, _, err := image.Decode(io.LimitReader(r, MaxBytes))
+	var decoded image.Image
+	if format != "tiff" {
+		decoded, _, err = image.Decode(io.LimitReader(r, MaxBytes))
+	} else if err = about.refuse(); err == nil {
+		decoded, err = tiff.Decode(r) // whose tiles may be one place of the file, which r is asked for each time
+	}
 	if err != nil {
 		return fmt.Errorf("cannot be decoded: %w", err)
 	}

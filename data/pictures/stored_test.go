@@ -467,6 +467,13 @@ func FuzzDecode(f *testing.F) {
 	const most = 1 << 20
 	small := Size{Height: 4, Width: 3, Channels: 3}
 	dst := make([]uint8, 36)
+	again := struct { // that a TIFF asks for each tile again, a reader can end
+		io.ReadSeeker
+		io.ReaderAt
+	}{bytes.NewReader(seeds[4]), bytes.NewReader(nil)}
+	if Decode(again, most, small, dst) == nil {
+		f.Error("found the tiles of a TIFF that are not read by ReadAt")
+	}
 	slow.Inputs(f, seeds, func(t testing.TB, input []byte) int64 {
 		config, _, _ := image.DecodeConfig(bytes.NewReader(input))
 		if err := Decode(bytes.NewReader(input), most, small, dst); err == nil && config.Width*config.Height > most {

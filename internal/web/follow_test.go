@@ -39,8 +39,7 @@ func listen(t testing.TB) *Page {
 // get is the body of an answer.
 func get(t testing.TB, url string) string {
 	t.Helper()
-	answer, err := http.Get(url)
-	tiny.Check(t, err)
+	answer := tiny.Must(http.Get(url))(t)
 	defer answer.Body.Close()
 	body, err := io.ReadAll(answer.Body)
 	if err != nil || answer.StatusCode != http.StatusOK {
@@ -261,16 +260,14 @@ func TestReadersNeverStopTheTrainer(t *testing.T) {
 	p := listen(t)
 	u, _ := url.Parse(p.URL())
 	for range mostStreams + 5 {
-		c, err := net.Dial("tcp", u.Host)
-		tiny.Check(t, err)
+		c := tiny.Must(net.Dial("tcp", u.Host))(t)
 		defer c.Close()
 		fmt.Fprintf(c, "GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n") // and no word of the answer is read
 	}
 	for p.streams.Load() < mostStreams {
 		time.Sleep(time.Millisecond)
 	}
-	answer, err := http.Get(p.URL() + "events")
-	tiny.Check(t, err)
+	answer := tiny.Must(http.Get(p.URL() + "events"))(t)
 	answer.Body.Close()
 	if answer.StatusCode != http.StatusServiceUnavailable || answer.Header.Get("Retry-After") == "" {
 		t.Errorf("found status %s, expected to be told to come again", answer.Status)

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"html/template"
 	"io"
-	"io/fs"
 	"mime"
 	"net/http"
 	"time"
@@ -49,11 +48,10 @@ func Predictions(m *trained.Model, p *trained.Predictor) (http.Handler, error) {
 	}
 	s := &predictionServer{m, m.Sees() == trained.Texts, make(chan *trained.Predictor, 1)}
 	s.turn <- p
-	static, _ := fs.Sub(predictionFiles, "page") // which is embedded
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", s.index)
 	for _, file := range []string{"page.css", "page.js", "picture.js", "text.js"} {
-		mux.Handle("GET /"+file, http.FileServerFS(static))
+		mux.HandleFunc("GET /"+file, func(w http.ResponseWriter, r *http.Request) { http.ServeFileFS(w, r, predictionFiles, "page/"+file) })
 	}
 	mux.HandleFunc("POST /predict", s.predict)
 	return mux, nil
@@ -81,7 +79,8 @@ func (s *predictionServer) predict(w http.ResponseWriter, r *http.Request) {
 	select {
 	case p := <-s.turn:
 		defer func() { s.turn <- p }()
-		one := func() (trained.Answer, error) { return p.One("", &timed{bytes.NewReader(sent), ctx}, maxPixels) }
+		picture := io.NewSectionReader(timed{bytes.NewReader(sent), ctx}, 0, int64(len(sent)))
+		one := func() (trained.Answer, error) { return p.One("", picture, maxPixels) }
 		if s.text {
 			one = func() (trained.Answer, error) { return p.Text(string(sent)) }
 		}
@@ -158,17 +157,16 @@ func reply(w http.ResponseWriter, status int, answer any) {
 	_ = json.NewEncoder(w).Encode(answer) // an error is that of a reader who went away
 }
 
-// timed is a reader of a picture that fails once its context has ended: decoders of some formats
-// can be made to work for hours on a few bytes, and cannot be stopped in another way. They get
-// little at a time, so that they read often.
+// timed reads a picture, and fails once its context has ended: decoders of some formats can be made
+// to work for hours on a few bytes, and cannot be stopped in another way.
 type timed struct {
-	*bytes.Reader
+	io.ReaderAt
 	ctx context.Context
 }
 
-func (t *timed) Read(p []byte) (int, error) {
+func (t timed) ReadAt(p []byte, at int64) (int, error) {
 	if err := t.ctx.Err(); err != nil {
 		return 0, err
 	}
-	return t.Reader.Read(p[:min(len(p), 256)])
+	return t.ReaderAt.ReadAt(p, at)
 }

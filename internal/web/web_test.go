@@ -60,13 +60,11 @@ func echoes(t *testing.T, address string, l web.Limits) (*web.Server, *url.URL) 
 // ask sends a request and returns the status, the headers and the body of its answer.
 func ask(t *testing.T, method, url, body string, change func(*http.Request)) (int, http.Header, string) {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
-	tiny.Check(t, err)
+	r := tiny.Must(http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body)))(t)
 	if change != nil {
 		change(r)
 	}
-	answer, err := http.DefaultClient.Do(r)
-	tiny.Check(t, err)
+	answer := tiny.Must(http.DefaultClient.Do(r))(t)
 	defer answer.Body.Close()
 	found, err := io.ReadAll(answer.Body)
 	tiny.Check(t, err)
@@ -168,8 +166,7 @@ func TestConnections(t *testing.T) {
 	}
 	var open []net.Conn
 	for i := range 3 {
-		c, err := net.Dial("tcp", u.Host)
-		tiny.Check(t, err)
+		c := tiny.Must(net.Dial("tcp", u.Host))(t)
 		defer c.Close()
 		if found := answered(c); found != (i < 2) {
 			t.Errorf("connection %d: answered %t, expected %t", i, found, i < 2)
@@ -178,8 +175,7 @@ func TestConnections(t *testing.T) {
 	}
 	open[0].Close()
 	for { // to the limit of go test, where it makes no room
-		c, err := net.Dial("tcp", u.Host)
-		tiny.Check(t, err)
+		c := tiny.Must(net.Dial("tcp", u.Host))(t)
 		defer c.Close()
 		if answered(c) {
 			return
