@@ -107,6 +107,7 @@ class Process:
             stdout=pipe,
             stderr=pipe,
             encoding="utf-8",
+            errors="replace",  # names of files are any bytes
             **apart,
         )
         assert self._process.stdin and self._process.stdout and self._process.stderr

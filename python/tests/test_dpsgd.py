@@ -179,6 +179,7 @@ class Runs(Folder):
             (lambda: dpsgd.train("own-pictures", set=MISSING, progress=None), 3, "no pictures é"),
             (lambda: dpsgd.resume("nowhere", progress=None), 4, "nowhere"),
             (lambda: dpsgd.evaluate("nowhere"), 4, "nowhere"),
+            (lambda: dpsgd.evaluate("no\udcff"), 4, "no\ufffd"),  # no UTF-8
             (lambda: dpsgd.command("nosuch"), 2, "nosuch"),
         ):
             with self.subTest(message), self.assertRaises(dpsgd.Error) as caught:
