@@ -10,8 +10,11 @@ RUN CGO_ENABLED=0 go build -tags mpi -trimpath -ldflags='-s -w' -o /out/train-mp
 RUN mkdir /out/work && cp /etc/ssl/certs/ca-certificates.crt /out/
 
 FROM debian:bookworm-slim AS mpi
-# Launchers reach other machines by ssh; the workers of a Kubernetes MPIJob run its server.
-RUN apt-get update && apt-get install -y --no-install-recommends ca-certificates libopenmpi3 openmpi-bin openssh-client openssh-server && rm -rf /var/lib/apt/lists/*
+# Launchers reach other machines by ssh; the workers of a Kubernetes MPIJob run its server, as root. Nobody
+# is there to confirm the keys of workers, and the folder of their own keys is open to all.
+RUN apt-get update && apt-get install -y --no-install-recommends ca-certificates libopenmpi3 openmpi-bin openssh-client openssh-server && rm -rf /var/lib/apt/lists/* && \
+    mkdir -p /run/sshd && echo StrictModes no >/etc/ssh/sshd_config.d/mpi.conf && \
+    printf 'StrictHostKeyChecking no\nUserKnownHostsFile /dev/null\n' >/etc/ssh/ssh_config.d/mpi.conf
 COPY --from=build /out/train /out/train-mpi /usr/bin/
 COPY --from=build --chown=65532:65532 /out/work /work
 USER 65532:65532

@@ -89,8 +89,8 @@ func TestDockerfile(t *testing.T) {
 	if !strings.Contains(text, "FROM golang:"+version+" AS build\n") {
 		t.Errorf("found another Go than %s in\n%s", version, text)
 	}
-	if !strings.Contains(text, "go build -tags mpi ") || !strings.Contains(text, "\nCOPY --from=build /out/train /out/train-mpi /usr/bin/\n") {
-		t.Errorf("found no program for MPI in\n%s", text)
+	if !strings.Contains(text, "go build -tags mpi ") || !strings.Contains(text, "\nCOPY --from=build /out/train /out/train-mpi /usr/bin/\n") || !strings.Contains(text, "mkdir -p /run/sshd") {
+		t.Errorf("found no program for MPI, or no folder of the server for ssh, in\n%s", text)
 	}
 	command := regexp.MustCompile(`go build .* (\./cmd/\w+)\n`).FindStringSubmatch(text)
 	if command == nil {
