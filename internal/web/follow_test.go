@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"dpsgd/accountant"
 	"dpsgd/configs"
 	"dpsgd/internal/books"
 	"dpsgd/internal/folder"
@@ -30,8 +31,7 @@ import (
 // listen serves a page on a free port until the test ends.
 func listen(t testing.TB) *Page {
 	t.Helper()
-	p, err := Follow("127.0.0.1:0", "v1")
-	tiny.Check(t, err)
+	p := tiny.Must(Follow("127.0.0.1:0", "v1"))(t)
 	t.Cleanup(func() { p.Close() })
 	return p
 }
@@ -144,13 +144,14 @@ func TestFollowARun(t *testing.T) {
 	p := listen(t)
 	readers := []*reader{follow(t, p), follow(t, p)}
 	steps := 0
-	result := fit(t, p, func(train.Progress) {
+	result := fit(t, p, func(now train.Progress) {
 		if steps++; steps != 6 {
 			return
 		}
 		p.publish(false) // what the page's own goroutine does once a second
 		for _, r := range readers {
-			middle := r.wait(func(s state) bool { return strings.HasPrefix(s.Numbers, "step 6 of 12 · ε ") })
+			numbers := "step 6 of 12 · ε " + accountant.RoundUp(now.Spent.Epsilon, 2) + " "
+			middle := r.wait(func(s state) bool { return strings.HasPrefix(s.Numbers, numbers) })
 			if !strings.Contains(middle.Numbers, "test accuracy") || middle.Done != 0.5 {
 				t.Errorf("found %+v in the middle", middle)
 			}
@@ -162,7 +163,7 @@ func TestFollowARun(t *testing.T) {
 		if states[0].State != "Preparing: reading data and making a plan." {
 			t.Errorf("found the beginning %+v", states[0])
 		}
-		if last := states[len(states)-1]; !last.Ended || last.State != "Done: all planned steps ran." || last.Done != 1 || !strings.Contains(last.Numbers, result.Test.String()) {
+		if last := states[len(states)-1]; !last.Ended || last.State != "Done: all planned steps ran." || last.Done != 1 || !strings.Contains(last.Numbers, result.Test.String()) || !strings.Contains(last.Numbers, "ε "+accountant.RoundUp(result.Epsilon, 3)+" ") {
 			t.Errorf("found the end %+v", last)
 		}
 		if !strings.Contains(html, "<h1 id=\"top\">Run tiny-1</h1>") || !strings.Contains(html, "differentially private") {
@@ -181,10 +182,8 @@ func TestFollowASweep(t *testing.T) {
 	o := tinyrun.Options(t)
 	base := filepath.Join(t.TempDir(), "base.yaml")
 	tiny.Write(t, base, tiny.Config)
-	file, err := configs.ParseSweep(filepath.Join(filepath.Dir(base), "s.yaml"), []byte("name: s\nbase: base.yaml\nset: {training.steps: 3}\ngrid: {privacy.clip_norm: [0.5, 1], privacy.noise_multiplier: [1, 2]}\n"))
-	tiny.Check(t, err)
-	_, err = sweep.Run(context.Background(), file, sweep.Options{Request: o.Request, RunsDir: o.RunsDir, Watcher: p.Sweep(publishing(p, r))})
-	tiny.Check(t, err)
+	file := tiny.Must(configs.ParseSweep(filepath.Join(filepath.Dir(base), "s.yaml"), []byte("name: s\nbase: base.yaml\nset: {training.steps: 3}\ngrid: {privacy.clip_norm: [0.5, 1], privacy.noise_multiplier: [1, 2]}\n")))(t)
+	tiny.Must(sweep.Run(context.Background(), file, sweep.Options{Request: o.Request, RunsDir: o.RunsDir, Watcher: p.Sweep(publishing(p, r))}))(t)
 	tiny.Check(t, p.Close())
 	all, html := r.all()
 	last := all[len(all)-1]
@@ -306,8 +305,7 @@ func TestIdleConnections(t *testing.T) {
 // The page is drawn again when two hundred times what it took has passed, and not before.
 func TestDrawingIsRare(t *testing.T) {
 	p := listen(t)
-	_, err := p.draw(false)
-	tiny.Check(t, err)
+	tiny.Must(p.draw(false))(t)
 	p.drawn.next = time.Now().Add(time.Hour)
 	before := string(p.drawn.page)
 	fit(t, p, nil)

@@ -14,6 +14,7 @@ import (
 	"sync"
 	"testing"
 
+	"dpsgd/accountant"
 	"dpsgd/internal/kernel"
 	"dpsgd/internal/random"
 	"dpsgd/internal/slow"
@@ -31,8 +32,7 @@ func open(t testing.TB) (http.Handler, *trained.Predictor, *trained.Model) {
 	m := tiny.Must(trained.Open(run))(t)
 	pool := kernel.NewPool(1)
 	t.Cleanup(pool.Close)
-	h := tiny.Must(web.Predictions(m, tiny.Must(trained.New(m, pool))(t)))(t)
-	return h, tiny.Must(trained.New(m, pool))(t), m
+	return tiny.Must(web.Predictions(m, tiny.Must(trained.New(m, pool))(t)))(t), tiny.Must(trained.New(m, pool))(t), m
 }
 
 // post sends a body and returns status and answer.
@@ -189,7 +189,7 @@ func TestPageOfABaseline(t *testing.T) {
 		h.ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
 		return w.Body.String()
 	}
-	if text := page(); !strings.Contains(text, "with differential privacy: ε = ") || strings.Contains(text, "NOT PRIVATE") {
+	if text := page(); !strings.Contains(text, "with differential privacy: ε = "+accountant.RoundUp(m.Statement.Epsilon, 3)+",") || strings.Contains(text, "NOT PRIVATE") {
 		t.Error("found no guarantee on the page of a private model")
 	}
 	m.Statement.System = statement.None

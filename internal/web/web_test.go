@@ -34,16 +34,13 @@ func echo(w http.ResponseWriter, r *http.Request) {
 // serve runs a server until the test ends, which it has to do without an error.
 func serve(t *testing.T, address string, l web.Limits, h http.Handler) *web.Server {
 	t.Helper()
-	s, err := web.Listen(address, l)
-	tiny.Check(t, err)
+	s := tiny.Must(web.Listen(address, l))(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error)
 	go func() { ended <- s.Serve(ctx, h) }()
 	t.Cleanup(func() {
 		cancel()
-		if err := <-ended; err != nil {
-			t.Errorf("Serve: found %v, expected no error at the end", err)
-		}
+		tiny.Check(t, <-ended)
 	})
 	return s
 }
@@ -52,9 +49,7 @@ func serve(t *testing.T, address string, l web.Limits, h http.Handler) *web.Serv
 func echoes(t *testing.T, address string, l web.Limits) (*web.Server, *url.URL) {
 	t.Helper()
 	s := serve(t, address, l, http.HandlerFunc(echo))
-	u, err := url.Parse(s.URL())
-	tiny.Check(t, err)
-	return s, u
+	return s, tiny.Must(url.Parse(s.URL()))(t)
 }
 
 // ask sends a request and returns the status, the headers and the body of its answer.
@@ -66,9 +61,7 @@ func ask(t *testing.T, method, url, body string, change func(*http.Request)) (in
 	}
 	answer := tiny.Must(http.DefaultClient.Do(r))(t)
 	defer answer.Body.Close()
-	found, err := io.ReadAll(answer.Body)
-	tiny.Check(t, err)
-	return answer.StatusCode, answer.Header, strings.TrimSpace(string(found))
+	return answer.StatusCode, answer.Header, strings.TrimSpace(string(tiny.Must(io.ReadAll(answer.Body))(t)))
 }
 
 func TestOnlyItsOwnPagesAreAnswered(t *testing.T) {
@@ -113,7 +106,7 @@ func TestHeaders(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]string{"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer",
-		"Cache-Control": "no-store", "Access-Control-Allow-Origin": ""} {
+		"Cross-Origin-Resource-Policy": "same-origin", "Cache-Control": "no-store", "Access-Control-Allow-Origin": ""} {
 		if found := h.Get(name); found != want {
 			t.Errorf("%s: found %q, expected %q", name, found, want)
 		}
@@ -189,6 +182,7 @@ func TestConnections(t *testing.T) {
 func TestTime(t *testing.T) {
 	l := limits()
 	l.Time = time.Second
+	dropped := make(chan struct{}) // closed when a reader who takes nothing is
 	var s *web.Server
 	s = serve(t, "127.0.0.1:0", l, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == "POST" {
@@ -198,6 +192,12 @@ func TestTime(t *testing.T) {
 			return
 		}
 		write := s.Stream(w)
+		if r.URL.Path == "/flood" {
+			for write(make([]byte, 1<<20)) == nil {
+			}
+			close(dropped)
+			return
+		}
 		for i := range 4 {
 			if err := write(fmt.Appendf(nil, "%d", i)); err != nil {
 				t.Error(err)
@@ -215,6 +215,10 @@ func TestTime(t *testing.T) {
 		_, _ = io.ReadAll(c) // to the limit of go test, where the server goes on waiting
 		c.Close()
 	}
+	c := tiny.Must(net.Dial("tcp", u.Host))(t)
+	defer c.Close()
+	fmt.Fprintf(c, "GET /flood HTTP/1.1\r\nHost: localhost\r\n\r\n")
+	<-dropped // to the limit of go test
 	if _, _, body := ask(t, "GET", s.URL(), "", nil); body != "0123" {
 		t.Errorf("found the stream %q, expected all of it", body)
 	}
@@ -222,8 +226,7 @@ func TestTime(t *testing.T) {
 
 // A stream without an end does not keep a server from ending.
 func TestEndWithStream(t *testing.T) {
-	s, err := web.Listen("127.0.0.1:0", limits())
-	tiny.Check(t, err)
+	s := tiny.Must(web.Listen("127.0.0.1:0", limits()))(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
@@ -256,12 +259,11 @@ func TestRateIsOfThoseWithTheToken(t *testing.T) {
 	l := limits()
 	l.Rate, l.Burst = 1e-3, 1
 	_, u := echoes(t, ":0", l)
-	here := "http://127.0.0.1:" + u.Port()
 	for _, test := range []struct {
 		path   string
 		status int
 	}{{"/", 404}, {"/guess/", 404}, {u.Path, 200}, {u.Path, 429}} {
-		if status, _, _ := ask(t, "GET", here+test.path, "", nil); status != test.status {
+		if status, _, _ := ask(t, "GET", "http://127.0.0.1:"+u.Port()+test.path, "", nil); status != test.status {
 			t.Errorf("%s: found status %d, expected %d", test.path, status, test.status)
 		}
 	}
