@@ -9,6 +9,8 @@ import (
 
 	"dpsgd/data/pictures"
 	"dpsgd/internal/random"
+
+	"golang.org/x/text/unicode/norm"
 )
 
 // Owners returns the owner of each training example of a folder or a table, in the order in which
@@ -26,14 +28,17 @@ func Owners(spec Spec) ([]string, error) {
 	}
 	owners := make([]string, listed.Len())
 	for i, name := range listed.Names() {
-		owner := strings.LastIndexByte(name, '_')
-		if owner < 1 {
+		owners[i] = nameOf(name[:max(0, strings.LastIndexByte(name, '_'))])
+		if owners[i] == "" {
 			return nil, fmt.Errorf("data: %w: picture %s does not say whose it is, expected a name with the person before the last _, such as person_0123_07.png", ErrInvalid, listed.Where(i))
 		}
-		owners[i] = name[:owner]
 	}
 	return owners, nil
 }
+
+// nameOf returns an owner's name without the spaces around it, in the composed form of Unicode: the
+// same person may be written in several ways that look alike.
+func nameOf(text string) string { return norm.NFC.String(strings.TrimSpace(text)) }
 
 func ownersOfRecords(spec Spec) ([]string, error) {
 	var owners []string
@@ -44,10 +49,11 @@ func ownersOfRecords(spec Spec) ([]string, error) {
 				return err
 			}
 		}
-		if record[place] == "" {
+		owner := nameOf(record[place])
+		if owner == "" {
 			return t.Wrong(place, "found nothing", "the person whose record it is")
 		}
-		owners = append(owners, record[place])
+		owners = append(owners, owner)
 		return nil
 	})
 	return owners, err

@@ -15,15 +15,15 @@ import (
 // Owners are in the order of the examples, whatever class and whoever's name begins with another's.
 func TestOwnersOfPictures(t *testing.T) {
 	folder := t.TempDir()
-	for _, name := range []string{"train/cat/ann_1.png", "train/cat/ann_2.png", "train/cat/ann_lee_1.png", "train/dog/ann_3.png", "train/dog/bob_9.png", "test/cat/x.png", "test/dog/y.png"} {
+	for _, name := range []string{"train/cat/ann_1.png", "train/cat/ann_2.png", "train/cat/ann_lee_1.png", "train/dog/ann_3.png", "train/dog/bob_9.png", "train/dog/ju\u0308_1.png", "test/cat/x.png", "test/dog/y.png"} {
 		write(t, nil, folder, filepath.FromSlash(name)) // names are all that is read
 	}
 	spec := Spec{Folder: folder, Classes: []string{"cat", "dog"}, Size: setting.Size{Height: 1, Width: 1}, Channels: 1, Group: "prefix"}
 	found, err := Owners(spec)
-	if want := []string{"ann", "ann", "ann_lee", "ann", "bob"}; err != nil || !slices.Equal(found, want) {
+	if want := []string{"ann", "ann", "ann_lee", "ann", "bob", "j\u00fc"}; err != nil || !slices.Equal(found, want) {
 		t.Errorf("found %q (%v), expected %q", found, err, want)
 	}
-	for _, nobody := range []string{"stray.png", "_1.png"} {
+	for _, nobody := range []string{"stray.png", "_1.png", " _1.png"} {
 		path := filepath.Join(folder, "train", "cat", nobody)
 		check(t, os.WriteFile(path, nil, 0o600))
 		if _, err := Owners(spec); !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), nobody) {
@@ -41,13 +41,15 @@ func TestOwnersOfRecords(t *testing.T) {
 		check(t, os.WriteFile(filepath.Join(folder, "train.csv"), []byte(train), 0o600))
 	}
 	spec := Spec{Table: folder, Columns: []string{"x"}, Label: "y", Classes: []string{"a", "b"}, Group: "who"}
-	table("who,x,y\nann,1,a\nbob,2,b\nann,3,a\n")
-	if found, err := Owners(spec); err != nil || !slices.Equal(found, []string{"ann", "bob", "ann"}) {
+	table("who,x,y\nann,1,a\nbob,2,b\nann ,3,a\nj\u00fc,1,a\nju\u0308,1,b\n\u00a0ju\u0308\t,1,b\n")
+	if found, err := Owners(spec); err != nil || !slices.Equal(found, []string{"ann", "bob", "ann", "j\u00fc", "j\u00fc", "j\u00fc"}) {
 		t.Errorf("found %q, %v", found, err)
 	}
-	table("who,x,y\nann,1,a\n,2,b\n")
-	if _, err := Owners(spec); !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), "whose record") {
-		t.Errorf("a record of nobody: found %v", err)
+	for _, nobody := range []string{"", "\u00a0", "\" \""} {
+		table("who,x,y\nann,1,a\n" + nobody + ",2,b\n")
+		if _, err := Owners(spec); !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), "whose record") {
+			t.Errorf("a record of nobody, %q: found %v", nobody, err)
+		}
 	}
 	table("x,y\n1,a\n")
 	if _, err := Owners(spec); !errors.Is(err, ErrInvalid) {
