@@ -144,6 +144,9 @@ func TestSpecialAnswers(t *testing.T) {
 	if got, err := contourDelta([]pair.Part{{Pair: pair.ApproxDP(0.1, 0), Count: 3}}, 0.15); !errors.Is(err, accountant.ErrUncertified) {
 		t.Errorf("a loss of four values: %v, %v, want ErrUncertified", got, err)
 	}
+	if got, _, err := exactDirection([]pair.Part{{Pair: pair.Removed(1e-15, 0.05).Reversed(), Count: 100_000}}, epsilonAt(1e-10)); !errors.Is(err, accountant.ErrUncertified) {
+		t.Errorf("a cumulant that overflows: %v, %v, want ErrUncertified", got, err)
+	}
 }
 
 // gaussianDelta is δ(ε) of one Gaussian release, for any real ε (Balle, Wang 2018, Theorem 8).

@@ -113,7 +113,7 @@ func exactDirection(parts []pair.Part, q question) (i accountant.Interval, metho
 		return i, methodContour, err
 	}
 	i, method, err = byPLD(parts, q)
-	if bound, no := q.chernoff(parts, q.at); no == nil && (err != nil || bound < i.Upper) {
+	if bound, no := q.chernoff(parts, q.at); no == nil && !math.IsInf(bound, 1) && (err != nil || bound < i.Upper) {
 		return accountant.Interval{Lower: min(i.Lower, bound), Upper: bound}, methodChernoff, nil
 	}
 	return i, method, err
