@@ -101,6 +101,8 @@ func TestGroupRefuses(t *testing.T) {
 		{"fixed size", accounttest.Ledger(t, accountant.Entry{accountant.FixedSizeSampled{10, 1, accountant.Gaussian{1}}, 1}), 2, accountant.ErrUnsupported},
 		{"truncated", accounttest.Ledger(t, accountant.Entry{accountant.TruncatedPoissonSampled{10, 0.1, 2, accountant.Gaussian{1}}, 1}), 2, accountant.ErrUnsupported},
 		{"turns", accounttest.Ledger(t, accountant.Entry{accountant.CyclicSampled{3, accountant.Gaussian{1}}, 1}), 2, accountant.ErrUnsupported},
+		{"epochs", accounttest.Ledger(t, accountant.Entry{accountant.BallsInBins{3, accountant.Gaussian{1}}, 1}), 2, accountant.ErrUnsupported},
+		{"smooth", accounttest.Ledger(t, accountant.Entry{accountant.SmoothGaussian{0.1, 1}, 1}), 2, accountant.ErrUnsupported},
 		{"fixed size in a composition", accounttest.Ledger(t, accountant.Entry{accounttest.Composed(t, accountant.FixedSizeSampled{10, 1, accountant.Gaussian{1}}), 1}), 2, accountant.ErrUnsupported},
 	} {
 		if l, err := accountant.Group(tt.ledger, tt.size); !errors.Is(err, tt.want) || l != nil {

@@ -81,7 +81,7 @@ func TestSingleReleases(t *testing.T) {
 // k-fold randomized response with few outcomes, by brute force over all of them.
 func TestBruteForce(t *testing.T) {
 	pairs := []*pair.Ladder{
-		pair.RandomizedResponse(3, 0.5), pair.RandomizedResponse(3, 0.5), pair.ApproxDP(0.2, 1e-3),
+		pair.RandomizedResponse(3, 0.5), pair.RandomizedResponse(3, 0.5), pair.ApproxDP(0.2, 1e-3), pair.ApproxDP(0, 1e-3),
 		pair.Discrete([]float64{0.5, 0.3, 0.2}, []float64{0.2, 0.3, 0.5}), pair.Discrete([]float64{0.9, 0.1}, []float64{0.6, 0.4}),
 	}
 	var delta func(epsilon, p, q float64, rest []*pair.Ladder) float64

@@ -62,7 +62,7 @@ func (s *sketch) deltaAt(epsilon float64) float64 {
 func newCoarse(part pair.Part, belowMass, aboveMass float64) coarse {
 	lo := lowest(part.Pair, belowMass)
 	hi := highest(part.Pair, aboveMass)
-	lo -= max((hi-lo)/64, 1e-6*math.Abs(lo)) // an atom at the end lies within
+	lo -= max((hi-lo)/64, 1e-6*math.Abs(lo), 0x1p-40) // an atom at the end lies within
 	_, greatest := part.Pair.Support()
 	c := coarse{Part: part, count: float64(part.Count), greatest: greatest, edges: coarseEdges(lo, hi)}
 	t := tails(part.Pair, c.edges)
