@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -141,7 +142,11 @@ func TestPersons(t *testing.T) {
 	if err != nil || d.Data.People != 80 || d.Data.Examples != 400 || d.Privacy.SamplingProbability != 0.5 || !strings.Contains(d.Privacy.Clipping, "what one person with all their examples adds") {
 		t.Fatalf("described as %+v, %+v, %v; expected 80 persons with 400 examples, each in half of the steps", d.Data, d.Privacy, err)
 	}
-	r := tinyrun.Fit(t, tinyrun.Create(t, c, o))
+	created := tinyrun.Create(t, c, o)
+	if own := created.Source.Own; len(own) != 80 || slices.ContainsFunc(own, func(e []int) bool { return len(e) != 3 }) {
+		t.Errorf("the examples of persons are %v, expected 3 of each", own)
+	}
+	r := tinyrun.Fit(t, created)
 	if r.TestAccuracy < 0.7 || r.Epsilon > 5 || r.Epsilon != d.Privacy.Epsilon || tiny.Releases(t, r.Run) != 40 {
 		t.Errorf("found %+v, expected an accuracy of 0.7 where chance is 0.5, and the ε of the plan, %v", r, d.Privacy.Epsilon)
 	}
