@@ -93,14 +93,7 @@ func TestExamplesOfPersons(t *testing.T) {
 // Which examples of a person are kept does not depend on anybody else: not on whether others are
 // there, nor on how many examples they have.
 func TestKeptExamplesDependOnThePersonAlone(t *testing.T) {
-	var all, without []string
-	for i := range 60 {
-		who := []string{"ann", "bob", "cem"}[i%3]
-		all = append(all, who)
-		if who != "bob" {
-			without = append(without, who)
-		}
-	}
+	all, without := slices.Repeat([]string{"ann", "bob", "cem"}, 20), slices.Repeat([]string{"ann", "cem"}, 20)
 	// The examples of a person by their number among theirs.
 	kept := func(list []string, who string) (numbers []int) {
 		for _, examples := range ByOwner(list, 5, 7) {

@@ -115,10 +115,7 @@ func (c *Clients) Coordinates() int {
 func (c *Clients) Capacity() int { return len(c.counts) }
 
 // AtRound sets the round, counted from 0, that later contributions are for.
-func (c *Clients) AtRound(round int) *Clients {
-	c.round = round
-	return c
-}
+func (c *Clients) AtRound(round int) *Clients { c.round = round; return c }
 
 // Contributions lets each client with one of these indices train, and returns the parameters before
 // less those after: the direction of a gradient.

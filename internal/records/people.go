@@ -18,10 +18,7 @@ type people struct {
 }
 
 // from sets the contributor of examples that later contributions come from, and returns p.
-func (p *people) from(source release.Contributor) *people {
-	p.source = source
-	return p
-}
+func (p *people) from(source release.Contributor) *people { p.source = source; return p }
 
 // Capacity returns how many persons may contribute at once: the capacity for examples.
 func (p *people) Capacity() int { return p.source.Capacity() }
