@@ -1,6 +1,7 @@
 package data
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -74,10 +75,7 @@ func TestExamplesOfPersons(t *testing.T) {
 			t.Fatalf("found %d persons, expected 9", len(own))
 		}
 		for p, examples := range own {
-			want := p + 1
-			if most > 0 {
-				want = min(want, most)
-			}
+			want := min(p+1, cmp.Or(most, 9))
 			if len(examples) != want || len(slices.Compact(slices.Clone(examples))) != want || !slices.IsSorted(examples) {
 				t.Errorf("at most %d: person %d has %v, expected %d examples", most, p, examples, want)
 			}

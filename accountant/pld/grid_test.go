@@ -117,11 +117,10 @@ func TestInterval(t *testing.T) {
 		if !(got.Lower <= best.Upper && best.Lower <= got.Upper) {
 			t.Errorf("interval %v: %v and %v exclude each other", h, got, best)
 		}
-		if width := got.Upper - got.Lower; !(width < last) {
+		if !(got.Upper-got.Lower < last) {
 			t.Errorf("interval %v: %v is not narrower than %v", h, got, last)
-		} else {
-			last = width
 		}
+		last = got.Upper - got.Lower
 	}
 	p := newSketch(parts, 1e-5).planEpsilon(1e-5)
 	p.space(1e-9)

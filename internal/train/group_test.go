@@ -185,6 +185,12 @@ func TestRanksWithDataOfTheirOwn(t *testing.T) {
 func TestDataOfTheirOwnRefused(t *testing.T) {
 	source := tiny.Source(t, tiny.Examples)
 	half := divided(t, source, 150, 150)
+	folder := filepath.Join(t.TempDir(), "stripes")
+	for i := range 150 {
+		class := filepath.Join(folder, "train", []string{"top", "middle", "bottom"}[i%3])
+		tiny.Check(t, os.MkdirAll(class, 0o700))
+		tiny.Write(t, filepath.Join(class, fmt.Sprintf("p%d_%d.png", i%50, i)), "")
+	}
 	for name, c := range map[string]struct {
 		sources   []*data.Split
 		overrides []string
@@ -195,6 +201,7 @@ func TestDataOfTheirOwnRefused(t *testing.T) {
 		"clients":       {half, []string{"federated.clients=60", "training.batch_size=20", "privacy.delta=1e-3"}, "data_per_rank"},
 		"features":      {half, tiny.Features, "data_per_rank"},
 		"turns":         {half, []string{"training.sampling=cyclic"}, "data_per_rank"},
+		"persons":       {half, []string{"data.folder=" + folder, "data.group=prefix", "privacy.unit=person", "training.batch_size=20", "privacy.delta=1e-3"}, "data_per_rank"},
 		"another shape": {[]*data.Split{half[0], {Name: "stripes", Train: tiny.Large(t).Train, Test: source.Test}}, nil, "coordinates"},
 	} {
 		o := Options{Options: run.Options{Request: setup.Request{Given: c.sources[0]}, RunsDir: filepath.Join(t.TempDir(), "runs")}}

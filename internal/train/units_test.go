@@ -120,12 +120,10 @@ func crowd(t *testing.T) string {
 	for _, part := range []string{"train", "test"} {
 		path := filepath.Join(table, part+".csv")
 		var b strings.Builder
-		for i, line := range strings.Split(strings.TrimSpace(tiny.Read(t, path)), "\n") {
-			who := fmt.Sprintf("person %d", (i-1)/5)
-			if i == 0 {
-				who = "who"
-			}
-			fmt.Fprintf(&b, "%s,%s\n", line, who)
+		header, records, _ := strings.Cut(strings.TrimSpace(tiny.Read(t, path)), "\n")
+		b.WriteString(header + ",who\n")
+		for i, line := range strings.Split(records, "\n") {
+			fmt.Fprintf(&b, "%s,person %d\n", line, i/5)
 		}
 		tiny.Write(t, path, b.String())
 	}
@@ -185,8 +183,7 @@ func TestPersonsMayHaveManyExamples(t *testing.T) {
 // who was in one block of turns would be in another, and one person's examples be two persons'.
 func TestPersonsKeepTheirExamples(t *testing.T) {
 	for name, more := range map[string][]string{"cyclic": {"training.sampling=cyclic", "training.blocks=2"}, "poisson": nil} {
-		table := crowd(t)
-		o := reading(t)
+		table, o := crowd(t), reading(t)
 		more = append(more, "training.batch_size=20", "training.steps=8", "privacy.noise_multiplier=3", "privacy.epsilon=none")
 		ctx, cancel := context.WithCancel(context.Background())
 		o.Stepped = func(p train.Progress) { cancel() }
@@ -206,8 +203,7 @@ func TestPersonsKeepTheirExamples(t *testing.T) {
 func count(t *testing.T, table string) int {
 	t.Helper()
 	c := personsConfig(t, table)
-	o := tiny.Must(setup.OutlineOf(c, 0))(t)
-	return setup.Records(c, o)
+	return setup.Records(c, tiny.Must(setup.OutlineOf(c, 0))(t))
 }
 
 // Clients and persons take turns as examples do, in rounds and in steps: the event is about as many
