@@ -9,7 +9,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"dpsgd/data/vectors"
@@ -67,20 +66,11 @@ func eachTextOfParquet(s Spec, path string, visit func(string, uint8) error) (in
 	if err != nil {
 		return 0, err
 	}
-	text, label, err := s.textColumns(t.Header, func(name string) (int, error) { return placeOf("column", name, t.Header) })
+	text, label, err := s.textColumns(t.Header, func(name string) (int, error) { return vectors.PlaceOf("", "column", name, t.Header, "columns") })
 	if err != nil {
 		return 0, fmt.Errorf("%s: %w", path, err)
 	}
 	return t.Each(text, label, s.declared(), visit)
-}
-
-// placeOf returns the place of a name, of a column or key, among others.
-func placeOf(what, name string, names []string) (int, error) {
-	at := slices.Index(names, name)
-	if at < 0 {
-		return 0, fmt.Errorf("found no %s %q, expected it among the %d", what, name, len(names))
-	}
-	return at, nil
 }
 
 // maxText is how long a text, or a line with one, may be in bytes.
@@ -119,7 +109,7 @@ func (s Spec) keysOf(object strictjson.Object) (text, label string, err error) {
 	for _, f := range object {
 		names = append(names, f.Key)
 	}
-	at, of, err := s.textColumns(names, func(name string) (int, error) { return placeOf("key", name, names) })
+	at, of, err := s.textColumns(names, func(name string) (int, error) { return vectors.PlaceOf("", "key", name, names, "keys") })
 	if err != nil {
 		return "", "", err
 	}

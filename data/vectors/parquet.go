@@ -84,10 +84,7 @@ func (p *Part) findParquet(name string, file *parquet.File) (*parquetRows, error
 		names = append(names, c.Name())
 	}
 	label, err := p.labelColumn(names, func(label string) (int, error) {
-		if place := slices.Index(names, label); place >= 0 {
-			return place, nil
-		}
-		return 0, fmt.Errorf("%s: found no column %q, expected it among the %s", name, label, columns(len(names)))
+		return PlaceOf(name+": ", "column", label, names, columns(len(names)))
 	})
 	if err != nil {
 		return nil, err
@@ -146,7 +143,16 @@ func (r *parquetRows) checkRows(size int64) error {
 func (r *parquetRows) read(take func(vectors []float32, labels []uint8) error) (err error) {
 	defer recovered(r.name, &err)
 	for _, group := range r.file.RowGroups() {
-		if err := r.readGroup(group, take); err != nil {
+		err := eachRows(r.name, group, min(rowsAtOnce(r.declared.Width), 1<<10), func(rows []parquet.Row) error {
+			r.vectors, r.labels = r.vectors[:0], r.labels[:0]
+			for _, row := range rows {
+				if err := r.add(row); err != nil {
+					return err
+				}
+			}
+			return take(r.vectors, r.labels)
+		})
+		if err != nil {
 			return err
 		}
 	}
@@ -156,21 +162,12 @@ func (r *parquetRows) read(take func(vectors []float32, labels []uint8) error) (
 	return nil
 }
 
-func (r *parquetRows) readGroup(group parquet.RowGroup, take func(vectors []float32, labels []uint8) error) error {
-	return eachRows(r.name, group, min(rowsAtOnce(r.declared.Width), 1<<10), func(rows []parquet.Row) error {
-		r.vectors, r.labels = r.vectors[:0], r.labels[:0]
-		for _, row := range rows {
-			if err := r.add(row); err != nil {
-				return err
-			}
-		}
-		return take(r.vectors, r.labels)
-	})
-}
-
 // eachRows calls visit with the rows of a group of the file called name, some at once, which are
 // valid until the next call.
 func eachRows(name string, group parquet.RowGroup, atOnce int, visit func([]parquet.Row) error) error {
+	if group.NumRows() == 0 {
+		return nil // such groups may have no pages
+	}
 	rows := group.Rows()
 	defer rows.Close()
 	for buffer := make([]parquet.Row, atOnce); ; {

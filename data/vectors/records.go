@@ -116,16 +116,22 @@ func (r *RecordReader) Wrong(field int, found, expected string) error {
 	return r.wrong(line, column, fmt.Sprintf("column %q: %s", r.Header[field], found), expected)
 }
 
-// Find returns the place of a column in the header. It fails if the name is not there just once.
-func (r *RecordReader) Find(name string) (int, error) {
-	place := slices.Index(r.Header, name)
+// PlaceOf returns the place of a name among others. It fails, with what the name is and where, if the
+// name is not there just once.
+func PlaceOf(where, what, name string, names []string, among string) (int, error) {
+	place := slices.Index(names, name)
 	if place < 0 {
-		return 0, r.WrongHeader(fmt.Sprintf("found no column %q", name), "it among the names in the first line")
+		return 0, fmt.Errorf("%sfound no %s %q, expected it among the %s", where, what, name, among)
 	}
-	if slices.Contains(r.Header[place+1:], name) {
-		return 0, r.WrongHeader(fmt.Sprintf("found column %q twice", name), "it once")
+	if slices.Contains(names[place+1:], name) {
+		return 0, fmt.Errorf("%sfound %s %q twice, expected it once", where, what, name)
 	}
 	return place, nil
+}
+
+// Find returns the place of a column in the header; see [PlaceOf].
+func (r *RecordReader) Find(name string) (int, error) {
+	return PlaceOf(r.path+":1:1: ", "column", name, r.Header, "names in the first line")
 }
 
 // FindAll returns the places of columns; see Find.

@@ -1,7 +1,7 @@
 """Writes Parquet, NumPy and safetensors files in every type, packing and layout, with what they hold.
 
-    python3 -m venv venv && venv/bin/pip install numpy pyarrow safetensors ml_dtypes
-    venv/bin/python make.py FOLDER          # the files of this folder: numpy 2.4.6, pyarrow 26.0.1, safetensors 0.8.0, ml_dtypes 0.6.0
+    python3 -m venv venv && venv/bin/pip install numpy pyarrow safetensors ml_dtypes duckdb
+    venv/bin/python make.py FOLDER          # the files of this folder: numpy 2.4.6, pyarrow 26.0.1, safetensors 0.8.0, ml_dtypes 0.6.0, duckdb 2.0.1
     venv/bin/python make.py FOLDER 300      # as many files of random sizes, types and packings; a third argument is their seed
 
 cases.jsonl has a line for each file: the vectors as float32 and the labels in base64, or the words in which the file is
@@ -137,6 +137,18 @@ def fixed_set():
     x = numbers(rng, "float32", (few, 6))
     nested = pyarrow.array(x.reshape(few, 2, 3).tolist(), pyarrow.list_(pyarrow.list_(pyarrow.float32())))
     parquet("lists-of-lists", {"v": nested, "label": labels}, x, labels)
+
+    table = pyarrow.table(columns(x, labels))
+    with pyarrow.parquet.ParquetWriter(folder / "empty-groups.parquet", table.schema) as writer:
+        for rows in (0, 2), (2, 0), (2, 3), (5, 0):
+            writer.write_table(table.slice(*rows))
+    case("groups without rows", "empty-groups.parquet", x, labels, label="label")
+    twice = [pyarrow.field("x", pyarrow.float64()), required[1], required[1]]
+    parquet("label-twice", [[1.0], [0], [1]], None, None, 'found column "label" twice', fields=twice)
+    import duckdb  # random files need none
+
+    duckdb.sql(f"COPY (SELECT unnest([-2147483647::INT, 5, 2147483647, 7]) AS x, 0 AS label) TO '{folder}/duckdb.parquet' (PARQUET_VERSION V2)")
+    case("differences of 33 bits", "duckdb.parquet", refused="found the column x of large integers in DuckDB's second version", label="label", width=1)
 
     large = numpy.array([[1.0], [1e39]])
     parquet("too-large", columns(large, labels[:2]), None, None, 'row 1, column "x0": found a number that is not finite as a 32-bit one')
