@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"dpsgd/data/vectors"
@@ -175,7 +176,7 @@ func eachTextOfFolder(s Spec, path string, visit func(string, uint8) error) (n i
 		return 0, err
 	}
 	for _, e := range entries {
-		if _, known := s.declared().Class(e.Name()); !known && !strings.HasPrefix(e.Name(), ".") {
+		if !slices.Contains(s.Classes, e.Name()) && !strings.HasPrefix(e.Name(), ".") {
 			return 0, fmt.Errorf("%s is not one of the declared classes %q", filepath.Join(path, e.Name()), s.Classes)
 		}
 	}

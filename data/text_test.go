@@ -123,6 +123,7 @@ func TestTextsRefuse(t *testing.T) {
 		"a long line":     {map[string]string{".jsonl": `{"a": "` + strings.Repeat("secret", maxText/6) + `", "b": "f"}`}, Spec{}, "train.jsonl:1: found a line of more than 1048576 bytes"},
 		"no line":         {map[string]string{".jsonl": "\n"}, Spec{}, "holds no text"},
 		"another folder":  {map[string]string{"/f/1.txt": "secret", "/m/1.txt": "x", "/x/1.txt": "y"}, Spec{}, "is not one of the declared classes"},
+		"a class number":  {map[string]string{"/f/1.txt": "secret", "/m/1.txt": "x", "/1/1.txt": "y"}, Spec{}, "is not one of the declared classes"},
 		"a folder less":   {map[string]string{"/f/1.txt": "secret"}, Spec{}, "expected a folder for each class"},
 		"a picture":       {map[string]string{"/f/1.png": "secret", "/m/1.txt": "x"}, Spec{}, "expected files .txt alone"},
 		"a long file":     {map[string]string{"/f/1.txt": strings.Repeat("secret", maxText), "/m/1.txt": "x"}, Spec{}, "is longer than"},
