@@ -1,6 +1,7 @@
 package data
 
 import (
+	"dpsgd/data/vectors"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -90,14 +91,14 @@ func ReadTexts(s Spec, path string, visit func(text string) error) error {
 
 // textColumns returns the places of text and class among names: those that are declared, or else,
 // where there are two names, the first and the second. Where no classes are declared, label is -1.
-// find returns the place of a name.
-func (s Spec) textColumns(names []string, find func(string) (int, error)) (text, label int, err error) {
+// What a name is, and among what, is for errors.
+func (s Spec) textColumns(names []string, what, among string) (text, label int, err error) {
 	places := []int{-1, -1}
 	for i, name := range []string{s.Column, s.Label} {
 		if name == "" || i == 1 && len(s.Classes) == 0 {
 			continue
 		}
-		if places[i], err = find(name); err != nil {
+		if places[i], err = vectors.PlaceOf("", what, name, names, among); err != nil {
 			return 0, 0, err
 		}
 	}

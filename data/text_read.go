@@ -36,12 +36,9 @@ func eachTextOfTable(s Spec, path string, visit func(string, uint8) error) (int,
 	if err != nil {
 		return 0, err
 	}
-	text, label, err := s.textColumns(r.Header, r.Find)
-	if err != nil && !strings.HasPrefix(err.Error(), path) { // as those of Find do
-		err = fmt.Errorf("%s: %w", path, err)
-	}
+	text, label, err := s.textColumns(r.Header, "column", "names in the first line")
 	if err != nil {
-		return 0, err
+		return 0, fmt.Errorf("%s:1:1: %w", path, err)
 	}
 	// A first line with a class is a record that would be passed over. The names 0, 1, … are of pandas.
 	if _, class := s.classOf(r.Header[max(label, 0)]); class && label >= 0 && s.Label == "" && r.Header[text] != "0" {
@@ -67,7 +64,7 @@ func eachTextOfParquet(s Spec, path string, visit func(string, uint8) error) (in
 	if err != nil {
 		return 0, err
 	}
-	text, label, err := s.textColumns(t.Header, func(name string) (int, error) { return vectors.PlaceOf("", "column", name, t.Header, "columns") })
+	text, label, err := s.textColumns(t.Header, "column", "columns")
 	if err != nil {
 		return 0, fmt.Errorf("%s: %w", path, err)
 	}
@@ -110,7 +107,7 @@ func (s Spec) keysOf(object strictjson.Object) (text, label string, err error) {
 	for _, f := range object {
 		names = append(names, f.Key)
 	}
-	at, of, err := s.textColumns(names, func(name string) (int, error) { return vectors.PlaceOf("", "key", name, names, "keys") })
+	at, of, err := s.textColumns(names, "key", "keys")
 	if err != nil {
 		return "", "", err
 	}

@@ -53,14 +53,7 @@ func deltaAt(epsilon float64, a, b int) float64 {
 
 func both(t *testing.T, a, b int) *accountant.Ledger {
 	t.Helper()
-	l, err := new(accountant.Ledger).With(ofPlan, a)
-	if err == nil {
-		l, err = l.With(beyond, b)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return l
+	return must(must(new(accountant.Ledger).With(ofPlan, a)).With(beyond, b))
 }
 
 // worst is the largest E[(1 - e^(ε-L))₊] over all rules that choose the next release, of the plan
@@ -149,11 +142,7 @@ func TestFirstPlanHoldsForWhoeverLeavesIt(t *testing.T) {
 func TestRefusalsSayWhatFits(t *testing.T) {
 	l := checkpoints.Limit{Subject: checkpoints.Subject{Data: "d"}, Epsilon: 3, Delta: 1e-5}
 	gaussian := func(n int) *accountant.Ledger {
-		l, err := new(accountant.Ledger).With(accountant.Gaussian{NoiseMultiplier: 4}, n)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return l
+		return must(new(accountant.Ledger).With(accountant.Gaussian{NoiseMultiplier: 4}, n))
 	}
 	known := Known{dir: t.TempDir(), DatasetsInfo: checkpoints.DatasetsInfo{Limits: []checkpoints.Limit{l}}}
 	_, err := admit(known, known, l, request{Run: "r", Path: "r", Planned: gaussian(20)})

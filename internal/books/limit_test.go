@@ -271,10 +271,7 @@ func TestSetLimit(t *testing.T) {
 			t.Errorf("a refusal changed the ledger (%v)", err)
 		}
 	}
-	b, err := planned(registry, "before", times(t, e, 2))
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must(planned(registry, "before", times(t, e, 2)))
 	of := func(epsilon, delta float64) checkpoints.Limit {
 		return checkpoints.Limit{Subject: checkpoints.Subject{Data: "stripes"}, Epsilon: epsilon, Delta: delta}
 	}
@@ -288,9 +285,7 @@ func TestSetLimit(t *testing.T) {
 	}
 	limit(t, registry, 3)
 	limit(t, registry, 5) // nothing was released yet
-	if b, err = planned(registry, "before", times(t, e, 3)); err != nil {
-		t.Fatal(err)
-	}
+	b = must(planned(registry, "before", times(t, e, 3)))
 	defer b.Close()
 	refused("after 0 releases, expected at most the ε = 5", of(6, 1e-5)) // which a run at work has reserved of
 	must(0, b.Append(1, e))
@@ -310,9 +305,7 @@ func TestSetLimit(t *testing.T) {
 	}
 
 	late := t.TempDir()
-	if b, err = planned(late, "run", times(t, e, 1)); err != nil {
-		t.Fatal(err)
-	}
+	b = must(planned(late, "run", times(t, e, 1)))
 	must(0, errors.Join(b.Append(1, e), b.Close()))
 	registry = late
 	refused("found 1 releases on it, expected none", of(3, 1e-5))

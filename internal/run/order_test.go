@@ -85,17 +85,12 @@ func (n noise) Privatize(step int, sum *clip.Sum, src *random.Source, consume fu
 
 func newRun(t *testing.T) *run {
 	t.Helper()
-	gaussian, err := release.NewGaussian(1, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	gaussian := must(release.NewGaussian(1, nil))
 	l := new(log)
 	r := &run{log: l, journal: &journal{log: l}, writes: func() error { return nil }, settles: func(err error) error { return err }}
 	r.Order = NewOrder(r.journal)
 	plan := release.Plan{Unit: "one record", Records: 3, Sampler: data.Full{}, Policy: clip.Flat{ClipNorm: 1}, Mechanism: noise{gaussian, l}}
-	if r.door, err = release.NewDoor(plan, 1, r.Order, nil, nil); err != nil {
-		t.Fatal(err)
-	}
+	r.door = must(release.NewDoor(plan, 1, r.Order, nil, nil))
 	return r
 }
 
