@@ -177,8 +177,8 @@ func TestOnRun(t *testing.T) {
 	if m.AUC > 0.9 || m.EpsilonAtLeast > m.EpsilonAtMost {
 		t.Errorf("with noise: found %+v", m)
 	}
-	if c := m.Chart(); len(c.Lines) != 3 || len(c.Lines[2].Points) == 0 {
-		t.Errorf("found %d lines, expected the attack, guessing and what is allowed", len(c.Lines))
+	if c := m.Chart(); len(c.Lines) != 3 || len(c.Lines[2].Points) == 0 || !(c.Lines[2].Points[0].Y < 1e-3+c.Lines[2].Points[0].X*math.Exp(m.EpsilonAtMost)) {
+		t.Errorf("found %+v, expected the attack, guessing and what is allowed", c.Lines)
 	}
 	for _, at := range m.Operating {
 		if at.TruePositive.Low > at.Allowed && at.FalsePositive.High < at.Rate || at.TrueNegative.Low > at.Allowed && at.FalseNegative.High < at.Rate {
