@@ -295,6 +295,9 @@ func TestOneRunFalsifiesWhatIsBelowItsBound(t *testing.T) {
 			t.Errorf("a claim of %v beside a bound of %v: found %+v", a.Epsilon, least, found)
 		}
 	}
+	if r := tiny.Must(a.Audit(t.Context(), 2000, open))(t); !r.Falsified || r.Verdict() != "CLAIM FALSIFIED" {
+		t.Errorf("found the verdict %q of %+v", r.Verdict(), r)
+	}
 }
 
 // Guesses refute μ-Gaussian privacy up to the μ at which the algorithm of jax_privacy's auditing,
