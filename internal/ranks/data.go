@@ -81,15 +81,16 @@ func Find(g mpi.Group, c *configs.Config, r setup.Request) (source *setup.Source
 
 // find finds the data of this rank, rank 0 or another. Its results are those of [Find].
 func find(g mpi.Group, c *configs.Config, r setup.Request) (*setup.Source, []int, error) {
+	_, byPlace := c.Training.Sampling.(*release.Cyclic)
+	switch apart := c.Performance.DataPerRank; {
+	case apart && (c.Federated.Any() || c.Features.Any() || c.Privacy.Unit == configs.UnitPerson):
+		return nil, nil, fmt.Errorf("%w: performance.data_per_rank is true, expected false with clients, features or persons: their records would be on several ranks", setup.ErrPlan)
+	case apart && byPlace:
+		return nil, nil, fmt.Errorf("%w: performance.data_per_rank is true, expected false with training.sampling cyclic: other parts would have other places", setup.ErrPlan)
+	}
 	source, err := r.Find(c)
 	if err != nil || !c.Performance.DataPerRank {
 		return source, nil, err
-	}
-	if c.Federated.Any() || c.Features.Any() || source.Own != nil {
-		return nil, nil, fmt.Errorf("%w: performance.data_per_rank is true, expected false with clients, features or persons: their records would be on several ranks", setup.ErrPlan)
-	}
-	if _, byPlace := c.Training.Sampling.(*release.Cyclic); byPlace {
-		return nil, nil, fmt.Errorf("%w: performance.data_per_rank is true, expected false with training.sampling cyclic: other parts would have other places", setup.ErrPlan)
 	}
 	bounds, err := boundsOf(g, source.Examples)
 	if err == nil {

@@ -185,12 +185,6 @@ func TestRanksWithDataOfTheirOwn(t *testing.T) {
 func TestDataOfTheirOwnRefused(t *testing.T) {
 	source := tiny.Source(t, tiny.Examples)
 	half := divided(t, source, 150, 150)
-	folder := filepath.Join(t.TempDir(), "stripes")
-	for i := range 150 {
-		class := filepath.Join(folder, "train", []string{"top", "middle", "bottom"}[i%3])
-		tiny.Check(t, os.MkdirAll(class, 0o700))
-		tiny.Write(t, filepath.Join(class, fmt.Sprintf("p%d_%d.png", i%50, i)), "")
-	}
 	for name, c := range map[string]struct {
 		sources   []*data.Split
 		overrides []string
@@ -201,7 +195,7 @@ func TestDataOfTheirOwnRefused(t *testing.T) {
 		"clients":       {half, []string{"federated.clients=60", "training.batch_size=20", "privacy.delta=1e-3"}, "data_per_rank"},
 		"features":      {half, tiny.Features, "data_per_rank"},
 		"turns":         {half, []string{"training.sampling=cyclic"}, "data_per_rank"},
-		"persons":       {half, []string{"data.folder=" + folder, "data.group=prefix", "privacy.unit=person", "training.batch_size=20", "privacy.delta=1e-3"}, "data_per_rank"},
+		"persons":       {half, []string{"privacy.unit=person", "data.group=prefix", "privacy.delta=1e-3"}, "data_per_rank"},
 		"another shape": {[]*data.Split{half[0], {Name: "stripes", Train: tiny.Large(t).Train, Test: source.Test}}, nil, "coordinates"},
 	} {
 		o := Options{Options: run.Options{Request: setup.Request{Given: c.sources[0]}, RunsDir: filepath.Join(t.TempDir(), "runs")}}
@@ -470,9 +464,8 @@ func TestRankThatHangs(t *testing.T) {
 		go func() { ended <- Follow(Options{Options: run.Options{Request: o.Request}, Group: g}) }()
 	}
 	o.Group, o.Patience = members[0], 200*time.Millisecond
-	r, err := Create(tiny.Parse(t, "run.checkpoint_every=1"), o)
-	tiny.Check(t, err)
-	_, err = r.Fit(context.Background())
+	r := tiny.Must(Create(tiny.Parse(t, "run.checkpoint_every=1"), o))(t)
+	_, err := r.Fit(context.Background())
 	var missing *mpi.Missing
 	if !errors.As(err, &missing) || !slices.Equal(missing.Ranks, []int{2}) {
 		t.Errorf("found %v, expected that rank 2 is missing", err)
