@@ -264,7 +264,7 @@ def verify(run: str | os.PathLike[str]) -> Verdict:
     verdict = Verdict(Path(run))
     try:
         compare(verdict)
-    except (Damaged, OSError, KeyError) as error:
+    except (Damaged, AttributeError, LookupError, OSError, TypeError, ValueError) as error:
         verdict.holds = False
         verdict.notes.append(f"{type(error).__name__}: {error}")
     except Unknown as error:
@@ -278,7 +278,7 @@ def compare(verdict: Verdict) -> None:
     if not (run / "privacy.json").exists():
         raise Unknown("found no privacy.json, expected the folder of a run that has ended")
     statement = json.loads((run / "privacy.json").read_text(encoding="utf-8"))
-    verdict.stated, verdict.delta = statement["epsilon"], statement["delta"]
+    verdict.stated, verdict.delta = float(statement["epsilon"]), float(statement["delta"])
     system = statement.get("system", "")
     if system in ("none", "selection"):
         raise Unknown(f"found the statement of a run without privacy, or of a selection: {system}")
