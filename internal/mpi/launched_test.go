@@ -22,7 +22,7 @@ var environments = map[string]struct {
 	},
 	"MPICH 4.0.2":                      {map[string]string{"PMI_SIZE": "2", "PMI_RANK": "0", "MPI_LOCALNRANKS": "2", "MPI_LOCALRANKID": "0"}, 2, 2, false, true},
 	"one rank":                         {map[string]string{"PMI_SIZE": "1", "PMI_RANK": "0", "MPI_LOCALNRANKS": "1"}, 1, 1, false, true},
-	"srun":                             {map[string]string{"SLURM_STEP_NUM_TASKS": "7", "SLURM_PROCID": "6", "SLURM_NTASKS": "7", "SLURM_STEP_TASKS_PER_NODE": "2(x3),1", "SLURM_NODEID": "3"}, 7, 1, false, false},
+	"srun":                             {map[string]string{"SLURM_STEP_NUM_TASKS": "9", "SLURM_PROCID": "6", "SLURM_NTASKS": "9", "SLURM_STEP_TASKS_PER_NODE": "2(x3),3", "SLURM_NODEID": "3"}, 9, 3, false, false},
 	"srun, a full machine":             {map[string]string{"SLURM_STEP_NUM_TASKS": "7", "SLURM_PROCID": "4", "SLURM_STEP_TASKS_PER_NODE": "2(x3),1", "SLURM_NODEID": "2"}, 7, 2, false, false},
 	"srun --mpi=pmi2":                  {map[string]string{"SLURM_STEP_NUM_TASKS": "2", "SLURM_PROCID": "0", "PMI_SIZE": "2", "PMI_RANK": "0"}, 2, 1, false, false},
 	"a batch script of Slurm":          {map[string]string{"SLURM_NTASKS": "16", "SLURM_PROCID": "0", "SLURM_TASKS_PER_NODE": "16", "SLURM_NODEID": "0"}, 0, 1, false, false},
