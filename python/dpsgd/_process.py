@@ -26,7 +26,7 @@ class Error(Exception):
         damaged, 5 refused, 6 in use by another process.
     """
 
-    def __init__(self, message: str, exit_code: int) -> None:
+    def __init__(self, message: str, exit_code: int = 1) -> None:  # a pickle has no more
         super().__init__(message)
         self.exit_code = exit_code
 

@@ -12,6 +12,7 @@ import inspect
 import io
 import math
 import os
+import pickle
 import re
 import signal
 import struct
@@ -130,6 +131,8 @@ class Questions(unittest.TestCase):
             str(caught.exception), "found --delta 2, expected a number above 0 and below 1"
         )
         self.assertEqual(caught.exception.exit_code, 2)
+        copied = pickle.loads(pickle.dumps(caught.exception))  # as from a process of a pool
+        self.assertEqual((str(copied), copied.exit_code), (str(caught.exception), 2))
 
 
 class Runs(Folder):
