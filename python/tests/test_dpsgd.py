@@ -41,7 +41,7 @@ SMALL = {
 
 # Values of every form, and a folder that is not there.
 MISSING = {
-    "data.folder": Path("no pictures é"),
+    "data.folder": Path("no pictures é 🖼"),
     "data.classes": ["cat", "dog"],
     "privacy.epsilon": 1.5,
     "run.private_diagnostics": True,
@@ -179,9 +179,10 @@ class Runs(Folder):
             (lambda: dpsgd.train("nosuch", progress=None), 2, "nosuch"),
             (lambda: dpsgd.train("-h", progress=None), 2, "-h"),
             (lambda: dpsgd.train("mnist-cnn", data_dir="empty", progress=None), 3, "empty"),
-            (lambda: dpsgd.train("own-pictures", set=MISSING, progress=None), 3, "no pictures é"),
+            (lambda: dpsgd.train("own-pictures", set=MISSING, progress=None), 3, "no pictures é 🖼"),
             (lambda: dpsgd.resume("nowhere", progress=None), 4, "nowhere"),
             (lambda: dpsgd.evaluate("nowhere"), 4, "nowhere"),
+            (lambda: dpsgd.epsilon("--json"), 4, "--json"),
             (lambda: dpsgd.evaluate("no\udcff"), 4, "no\ufffd"),  # no UTF-8
             (lambda: dpsgd.command("nosuch"), 2, "nosuch"),
         ):
