@@ -15,6 +15,7 @@ It exits with 0 if every statement holds, with 1 if one does not, with 2 if one 
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import math
 import os
@@ -226,7 +227,8 @@ def bounded_range(width: float, cells: int = 20_000) -> tuple[dict[int, float], 
 def composed(entries: Entries) -> Any:
     """Return the privacy loss distribution of all events together; None if they cost nothing."""
     all_of_them = None
-    for event, n in entries:
+    for event, equal in itertools.groupby(entries, key=lambda entry: entry[0]):
+        n = count(list(equal))
         if "cyclic_sampled" in event:  # of n turns in a row a record sees those of its block
             turns = event["cyclic_sampled"]
             event, n = turns["event"], -(-n // turns["blocks"])

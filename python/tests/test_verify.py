@@ -84,6 +84,11 @@ class Runs(unittest.TestCase):
         for width, times, delta, exact in ((0.1, 100, 1e-6, 2.6117732), (1, 3, 1e-5, 2.8487778)):
             self.assertAlmostEqual(epsilon([({"bounded_range": {"range": width}}, times)], delta) / exact, 1, delta=0.003)
 
+    def test_turns(self) -> None:
+        """Turns before and behind a choice follow each other, as the door counts them."""
+        turn = {"cyclic_sampled": {"blocks": 4, "event": {"poisson_sampled": {"sampling_probability": 0.5, "event": GAUSSIAN}}}}
+        self.assertEqual(epsilon([(turn, 30), (turn, 21)], 1e-5), epsilon([(turn, 51)], 1e-5))
+
     def changed(self, edit) -> Path:
         """Return a copy of the plain run after edit(its folder)."""
         copy = Path(tempfile.mkdtemp(dir=self.folder.name), "runs")
