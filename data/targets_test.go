@@ -57,6 +57,7 @@ func TestTargetsRefuse(t *testing.T) {
 	dir := tableOf(t, "a,x,b\n1,5,0\n0.775,6,1\n")
 	for says, spec := range map[string]Spec{
 		`train.csv:3:1: column "a": found a label that is neither 0 nor 1`: {Table: dir, Columns: []string{"x"}, Labels: []string{"b", "a"}},
+		`train.csv:2:3: column "x": found a label that is neither 0 nor 1`: {Table: dir, Columns: []string{"a"}, Labels: []string{"x"}},
 		"expected two bounds, the lower one first, and no classes":         {Table: dir, Columns: []string{"x"}, Label: "a", Bounds: []float64{2, 1}},
 		"expected labels alone":               {Table: dir, Columns: []string{"x"}, Labels: []string{"a"}, Label: "b"},
 		`column "a" is declared twice`:        {Table: dir, Columns: []string{"a"}, Label: "a", Bounds: []float64{0, 1}},

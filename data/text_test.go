@@ -61,9 +61,11 @@ func TestTextsOfFiles(t *testing.T) {
 // A Parquet file gives the texts that were written into it; no message about it quotes a text.
 func TestTextsOfParquet(t *testing.T) {
 	type row struct {
-		ID   []int64 `parquet:"id,list"`
-		Text *string `parquet:"text,optional"`
-		Sex  string  `parquet:"sex"`
+		ID    []int64  `parquet:"id,list"`
+		Text  *string  `parquet:"text,optional"`
+		Sex   string   `parquet:"sex"`
+		Kind  *int64   `parquet:"kind,optional"`
+		Words []string `parquet:"lists,list"`
 	}
 	folder := func(rows ...row) string {
 		dir := t.TempDir()
@@ -72,8 +74,7 @@ func TestTextsOfParquet(t *testing.T) {
 		}
 		return dir
 	}
-	text := func(s string) *string { return &s }
-	spec := Spec{Text: folder(row{nil, text("Ada"), "f"}, row{[]int64{1, 2}, text("Bob, Jr."), "m"}), Column: "text", Label: "sex", Classes: []string{"f", "m"}, Length: 5}
+	spec := Spec{Text: folder(row{Text: new("Ada"), Sex: "f"}, row{[]int64{1, 2}, new("Bob, Jr."), "m", nil, nil}), Column: "text", Label: "sex", Classes: []string{"f", "m"}, Length: 5}
 	set := must(Load(spec)).Train.(*Texts)
 	if n := must(Count(spec, "test")); n != 2 || set.Len() != 2 || set.Text(1) != "Bob, Jr." || set.Label(1) != 1 || !slices.Equal(set.of(0), []int32{'A', 'd', 'a'}) {
 		t.Errorf("counted %d, found %q of class %d", n, set.Text(1), set.Label(1))
@@ -84,11 +85,13 @@ func TestTextsOfParquet(t *testing.T) {
 		t.Errorf("found %q", read)
 	}
 	for says, c := range map[string]Spec{
-		"row 1: found no text, or a label": {Text: folder(row{nil, text("secret"), "f"}, row{nil, nil, "f"}), Column: "text", Label: "sex"},
-		"row 0: found no text, or a label": {Text: folder(row{nil, text("x"), "secret"}), Column: "text", Label: "sex"},
+		"row 1: found no text, or a label": {Text: folder(row{Text: new("secret"), Sex: "f"}, row{Sex: "f"}), Column: "text", Label: "sex"},
+		"row 0: found no text, or a label": {Text: folder(row{Text: new("x"), Sex: "secret"}), Column: "text", Label: "sex"},
 		`column "id" holds INT`:            {Text: spec.Text, Column: "id", Label: "sex"},
+		`column "lists" holds STRING`:      {Text: spec.Text, Column: "lists", Label: "sex"},
+		"row 0: found no text, or":         {Text: spec.Text, Column: "text", Label: "kind"},
 		`found no column "words"`:          {Text: spec.Text, Column: "words", Label: "sex"},
-		"found 3 columns, expected two":    {Text: spec.Text},
+		"found 5 columns, expected two":    {Text: spec.Text},
 		"claims 0 texts, expected":         {Text: folder(), Column: "text", Label: "sex"},
 		"ends with \"PAR1\"":               {Text: textsOf(t, map[string]string{".parquet": "PAR1 secret, cut off"})},
 	} {
@@ -141,11 +144,12 @@ func TestTextsRefuse(t *testing.T) {
 
 // Lines of a file are texts; a file of bytes, such as a picture, is none.
 func TestTextsOfLines(t *testing.T) {
-	file := filepath.Join(textsOf(t, map[string]string{".txt": "one\n\ntwo\n", ".png": "\x89PNG\r\n\x1a\n\x00\x00"}), "train")
+	long := strings.Repeat("one", maxText/3)
+	file := filepath.Join(textsOf(t, map[string]string{".txt": long + "\n\ntwo\n", ".png": "\x89PNG\r\n\x1a\n\x00\x00"}), "train")
 	var read []string
 	visit := func(s string) error { read = append(read, s); return nil }
-	if err := ReadTexts(Spec{}, file+".txt", visit); err != nil || !slices.Equal(read, []string{"one", "two"}) {
-		t.Errorf("found %q, %v", read, err)
+	if err := ReadTexts(Spec{}, file+".txt", visit); err != nil || !slices.Equal(read, []string{long, "two"}) {
+		t.Errorf("found %d texts, %v", len(read), err)
 	}
 	if err := ReadTexts(Spec{}, file+".png", visit); !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), "train.png:3: found a byte 0, expected a text in each line") {
 		t.Errorf("found %v, expected that bytes are refused", err)

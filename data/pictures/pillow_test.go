@@ -42,7 +42,7 @@ func TestAgreesWithPillow(t *testing.T) {
 			refused++
 			continue
 		}
-		want := unpack(t, c.Pixels)
+		want := must(io.ReadAll(must(zlib.NewReader(bytes.NewReader(c.Pixels)))))
 		if err != nil || len(want) != len(found) {
 			t.Errorf("%s: found %d bytes (%v), expected %d", c.File, len(found), err, len(want))
 			continue
@@ -60,10 +60,4 @@ func TestAgreesWithPillow(t *testing.T) {
 	if read == 0 || refused == 0 {
 		t.Errorf("found %d pictures that are read and %d that are refused, expected some of both", read, refused)
 	}
-}
-
-func unpack(t *testing.T, packed []byte) []byte {
-	t.Helper()
-	r := must(zlib.NewReader(bytes.NewReader(packed)))
-	return must(io.ReadAll(r))
 }

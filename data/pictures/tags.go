@@ -20,8 +20,6 @@ const (
 	tagGroup3       = 292
 	group3, group4  = 3, 4 // of tagCompression: what fax machines send
 	blackIsZero     = 1    // of tagPhotometric
-	mostTagsToRead  = 1 << 12
-	mostExifToRead  = 1 << 20
 	exifPrefix      = "Exif\x00\x00"
 	jpegExif        = 0xe1 // the segment that holds Exif, and others
 	jpegBeginOfScan = 0xda
@@ -94,8 +92,8 @@ func exif(r io.ReadSeeker, at int64, part func(head []byte) (skip, size int64, f
 			return nil
 		}
 		at += skip
-		if found && size <= mostExifToRead {
-			content := readFrom(r, at, int(size))
+		if found {
+			content := readFrom(r, at, size)
 			if content == nil {
 				return nil
 			}
@@ -108,13 +106,13 @@ func exif(r io.ReadSeeker, at int64, part func(head []byte) (skip, size int64, f
 	}
 }
 
-// readFrom returns the n bytes from byte at on; nil if there are fewer.
-func readFrom(r io.ReadSeeker, at int64, n int) []byte {
-	b := make([]byte, n)
+// readFrom returns the n bytes from byte at on; nil if there are fewer, for which it takes no memory.
+func readFrom(r io.ReadSeeker, at, n int64) []byte {
 	if _, err := r.Seek(at, io.SeekStart); err != nil {
 		return nil
 	}
-	if _, err := io.ReadFull(r, b); err != nil {
+	b, err := io.ReadAll(io.LimitReader(r, n))
+	if err != nil || int64(len(b)) < n {
 		return nil
 	}
 	return b
@@ -137,8 +135,7 @@ func readTags(r io.ReadSeeker) tags {
 	if count == nil {
 		return nil
 	}
-	n := min(int(order.Uint16(count)), mostTagsToRead)
-	entries := readFrom(r, first+2, 12*n)
+	entries := readFrom(r, first+2, 12*int64(order.Uint16(count)))
 	t := tags{}
 	for ; len(entries) >= 12; entries = entries[12:] {
 		const short, long = 3, 4

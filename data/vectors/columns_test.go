@@ -20,8 +20,7 @@ var three = []string{"no", "yes", "maybe"}
 
 func golden(t testing.TB, name string) string {
 	t.Helper()
-	content := must(os.ReadFile(filepath.Join("testdata", name)))
-	return string(content)
+	return string(must(os.ReadFile(filepath.Join("testdata", name))))
 }
 
 // readAll opens and reads the part "train", and makes sure that it counts what it reads.
@@ -156,6 +155,7 @@ func TestColumnsRefuse(t *testing.T) {
 		"other name":        {csv("x,label\n1,secret\n"), number, `train.csv:2:3: column "label": found a label that has no class, expected one of the declared classes ["no" "yes" "maybe"] or its number, from 0`},
 		"other number":      {csv("x,label\n1,3\n"), number, `found a label that has no class`},
 		"two sorts":         {map[string]string{"train.csv": "x,label\n1,0\n", "train-labels.npy": one}, Declared{Width: 1, Classes: three, Label: "label"}, `and the name of a column with labels, "label", expected one of them`},
+		"label below 0":     {map[string]string{"train.csv": "x\n1\n", "train-labels.npy": npy(dictionary("<i2", "(1,)"), "\x00\xff")}, number, "train-labels.npy: found a label that has no class in place 0"},
 		"labels of another": {map[string]string{"train.csv": "x\n1\n2\n", "train-labels.npy": one}, number, "train-labels.npy holds 1 labels, expected one for each of the 2 vectors"},
 
 		"no Parquet":          {map[string]string{"train.parquet": "x,label\n1,0\n and more text"}, number, "train.parquet: found no Parquet file"},
@@ -182,6 +182,8 @@ func TestColumnsRefuse(t *testing.T) {
 		"structures":          {parquet("structure"), number, `column "a" has 2 fields inside, expected a value or a list of values for each row`},
 		"no rows":             {parquet("no-rows"), number, "train.parquet holds no vector"},
 		"no columns":          {parquet("no-columns"), number, "holds 0 columns beside the labels"},
+		"another sum":         {map[string]string{"train.parquet": strings.Replace(whole, "\x16\x08\x19", "\x16\x0a\x19", 1)}, vector, "train.parquet: found groups of 4 rows, expected the 5 that it declares"},
+		"rows missing":        {map[string]string{"train.parquet": strings.ReplaceAll(golden(t, "columns.parquet"), "\x16\x08", "\x16\x0a")}, vector, "train.parquet holds a group of 4 rows, expected the 5 that it declares"},
 		"other labels beside": {map[string]string{"train.parquet": golden(t, "unlabelled.parquet"), "train-labels.npy": one}, vector, "holds 1 labels, expected one for each of the 4 vectors"},
 	} {
 		t.Run(name, func(t *testing.T) {

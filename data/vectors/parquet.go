@@ -42,14 +42,11 @@ func (p *Part) openParquet(f *os.File) (err error) {
 	if err := rows.checkRows(size); err != nil {
 		return err
 	}
-	if err := checkPages(f, size, file.Metadata()); err != nil {
-		return fmt.Errorf("%s: %w", f.Name(), err)
-	}
 	p.rows, p.known = rows, int(file.NumRows())
 	return p.checkNumbers(p.known)
 }
 
-// parquetFile opens f, whose pages are not checked yet.
+// parquetFile opens f and checks the sizes that it states.
 func parquetFile(f *os.File) (file *parquet.File, size int64, err error) {
 	if size, err = sizeOf(f); err != nil {
 		return nil, 0, err
@@ -60,6 +57,9 @@ func parquetFile(f *os.File) (file *parquet.File, size int64, err error) {
 	file, err = parquet.OpenFile(f, size, parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true), parquet.FileReadMode(parquet.ReadModeSync))
 	if err != nil {
 		return nil, 0, damaged(f.Name(), err)
+	}
+	if err := checkPages(f, size, file.Metadata()); err != nil {
+		return nil, 0, fmt.Errorf("%s: %w", f.Name(), err)
 	}
 	return file, size, nil
 }
@@ -156,9 +156,6 @@ func (r *parquetRows) read(take func(vectors []float32, labels []uint8) error) (
 			return err
 		}
 	}
-	if int64(r.row) != r.file.NumRows() {
-		return fmt.Errorf("%s holds %d rows, expected the %d that it declares", r.name, r.row, r.file.NumRows())
-	}
 	return nil
 }
 
@@ -170,10 +167,14 @@ func eachRows(name string, group parquet.RowGroup, atOnce int, visit func([]parq
 	}
 	rows := group.Rows()
 	defer rows.Close()
+	read := int64(0)
 	for buffer := make([]parquet.Row, atOnce); ; {
 		n, ended := rows.ReadRows(buffer)
 		if ended != nil && ended != io.EOF {
 			return damaged(name, ended)
+		}
+		if read += int64(n); read > group.NumRows() || ended != nil && read < group.NumRows() {
+			return fmt.Errorf("%s holds a group of %d rows, expected the %d that it declares", name, read, group.NumRows())
 		}
 		if err := visit(buffer[:n]); err != nil || ended != nil {
 			return err

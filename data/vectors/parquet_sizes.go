@@ -44,9 +44,12 @@ func checkFooter(f io.ReaderAt, size int64) error {
 // zeros or as those of other pages, without an error.
 var codecs = []format.CompressionCodec{format.Uncompressed, format.Snappy, format.Gzip, format.Brotli, format.Zstd}
 
-// checkPages refuses unknown codecs, and pages that lie outside the file or claim too much for it.
+// checkPages refuses unknown codecs, pages that lie outside the file or claim too much for it, and
+// another number of rows than that of all groups.
 func checkPages(f io.ReaderAt, size int64, meta *format.FileMetaData) error {
+	rows := int64(0)
 	for _, group := range meta.RowGroups {
+		rows += group.NumRows
 		for _, chunk := range group.Columns {
 			m := chunk.MetaData
 			least, greatest := m.Statistics.MinValue, m.Statistics.MaxValue
@@ -77,6 +80,9 @@ func checkPages(f io.ReaderAt, size int64, meta *format.FileMetaData) error {
 			}
 		}
 	}
+	if rows != meta.NumRows {
+		return fmt.Errorf("found groups of %d rows, expected the %d that it declares", rows, meta.NumRows)
+	}
 	return nil
 }
 
@@ -105,8 +111,7 @@ func checkPage(r io.ReaderAt, room, most int64) (size int64, err error) {
 	case unpacked < 0 || unpacked > most || int64(values) > most:
 		return 0, fmt.Errorf("claims %d values in %d bytes when unpacked, expected at most %d", values, unpacked, most)
 	case p.DataPageHeaderV2.Valid && second.NumValues == 0:
-		// parquet-go v0.32.0 takes the levels of such a page for a memory that is not there, and
-		// panics.
+		// parquet-go v0.32.0 takes its levels for a memory that is not there, and panics.
 		return 0, fmt.Errorf("is of version 2 and holds no value, expected at least one (pyarrow: data_page_version=\"1.0\")")
 	case levels < 0 || levels > packed:
 		return 0, fmt.Errorf("claims %d bytes of levels, expected at most all of its %d", levels, packed)
