@@ -107,4 +107,4 @@ func (b *Batcher) Fill(x []float32, targets []float32, indices []int) error {
 	return nil
 }
 
-var errUnread = fmt.Errorf("data: %w: an example has changed since the run began or went on, or cannot be read any more; which one is not told, because that would tell who was drawn: `train data check` reads all of them and names it", ErrInvalid)
+var errUnread = fmt.Errorf("data: %w: an example has changed since the run began or went on, or cannot be read any more; which one is not told, because that would tell who was drawn: `train data check RUN` counts all and names one that cannot be read, `find FOLDER -newer RUN/config.yaml` one that changed", ErrInvalid)

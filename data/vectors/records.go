@@ -38,7 +38,7 @@ func NewRecordReader(path string, file io.Reader) (*RecordReader, error) {
 	line, _ := in.Peek(in.Size())
 	first, _, _ := strings.Cut(string(line), "\n")
 	if strings.HasPrefix(first, "\xff\xfe") || strings.HasPrefix(first, "\xfe\xff") || strings.ContainsRune(first, 0) {
-		return nil, r.WrongHeader("found text in UTF-16", "UTF-8, which spreadsheets call \"CSV UTF-8\"")
+		return nil, r.WrongHeader("found text in UTF-16", "UTF-8, which spreadsheets call \"CSV UTF-8\" (.xlsx and .gz are no text)")
 	}
 	header, err := r.Next()
 	for _, s := range [][2]string{{";", "semicolons"}, {"\t", "tabs"}, {"|", "vertical bars"}} {
