@@ -1,13 +1,14 @@
 package data
 
 import (
-	"dpsgd/data/vectors"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+
+	"dpsgd/data/vectors"
 )
 
 // loadText reads texts and their classes from <text>/train.csv, train.jsonl or train.parquet, or from
@@ -89,16 +90,15 @@ func ReadTexts(s Spec, path string, visit func(text string) error) error {
 	return invalid(err)
 }
 
-// textColumns returns the places of text and class among names: those that are declared, or else,
-// where there are two names, the first and the second. Where no classes are declared, label is -1.
-// What a name is, and among what, is for errors.
-func (s Spec) textColumns(names []string, what, among string) (text, label int, err error) {
+// textColumns returns the places of text and class among names of columns or keys, as what says:
+// the declared ones, or of two the first and the second. Where no classes are declared, label is -1.
+func (s Spec) textColumns(names []string, what string) (text, label int, err error) {
 	places := []int{-1, -1}
 	for i, name := range []string{s.Column, s.Label} {
 		if name == "" || i == 1 && len(s.Classes) == 0 {
 			continue
 		}
-		if places[i], err = vectors.PlaceOf("", what, name, names, among); err != nil {
+		if places[i], err = vectors.PlaceOf("", what, name, names, "names"); err != nil {
 			return 0, 0, err
 		}
 	}

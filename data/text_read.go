@@ -36,7 +36,7 @@ func eachTextOfTable(s Spec, path string, visit func(string, uint8) error) (int,
 	if err != nil {
 		return 0, err
 	}
-	text, label, err := s.textColumns(r.Header, "column", "names in the first line")
+	text, label, err := s.textColumns(r.Header, "column")
 	if err != nil {
 		return 0, fmt.Errorf("%s:1:1: %w", path, err)
 	}
@@ -64,7 +64,7 @@ func eachTextOfParquet(s Spec, path string, visit func(string, uint8) error) (in
 	if err != nil {
 		return 0, err
 	}
-	text, label, err := s.textColumns(t.Header, "column", "columns")
+	text, label, err := s.textColumns(t.Header, "column")
 	if err != nil {
 		return 0, fmt.Errorf("%s: %w", path, err)
 	}
@@ -107,7 +107,7 @@ func (s Spec) keysOf(object strictjson.Object) (text, label string, err error) {
 	for _, f := range object {
 		names = append(names, f.Key)
 	}
-	at, of, err := s.textColumns(names, "key", "keys")
+	at, of, err := s.textColumns(names, "key")
 	if err != nil {
 		return "", "", err
 	}

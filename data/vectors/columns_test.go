@@ -19,7 +19,6 @@ import (
 var three = []string{"no", "yes", "maybe"}
 
 func golden(t testing.TB, name string) string {
-	t.Helper()
 	return string(must(os.ReadFile(filepath.Join("testdata", name))))
 }
 
@@ -284,11 +283,14 @@ func TestPageClaims(t *testing.T) {
 		"negative":         {header("\x14", "\x09", data) + "12345", "claims -5 bytes"},
 		"unpacked":         {header(huge, "\x0a", data) + "12345", "claims 2 values in -2147483648 bytes when unpacked, expected at most 100"},
 		"values":           {header("\x14", "\x0a", "\x2c\x15\xfe\xff\xff\xff\x0f\x15\x00\x15\x06\x15\x06\x00") + "12345", "claims 2147483647 values"},
+		"Snappy":           {header("\x14", "\x0a", data) + huge, "claims 2 values in 4294967295 bytes when unpacked, expected at most 100"},
+		"Zstandard":        {header("\x14", "\x1a", data) + "\x28\xb5\x2f\xfd\xe0\x65" + strings.Repeat("\x00", 7), "claims 2 values in 101 bytes"},
 		"levels":           {header("\x14", "\x02", data2) + "1", "claims 2 bytes of levels, expected at most all of its 1"},
 		"empty, version 2": {header("\x00", "\x00", strings.Replace(data2, "\x15\x04", "\x15\x00", 1)), "is of version 2 and holds no value"},
 		"cut":              {"\x15\x00\x15", "has a damaged header"},
 	} {
-		size, err := checkPage(strings.NewReader(c.page), int64(len(c.page)), 100)
+		codec := codecs[map[string]int{"Snappy": 1, "Zstandard": 4, "not packed": 1}[name]]
+		size, err := checkPage(strings.NewReader(c.page), int64(len(c.page)), 100, codec)
 		if c.says == "" && (err != nil || size != int64(len(c.page))) {
 			t.Errorf("%s: found %d bytes (%v), expected %d", name, size, err, len(c.page))
 		}

@@ -1,6 +1,8 @@
 package vectors
 
 import (
+	"cmp"
+	"encoding/binary"
 	"fmt"
 	"io"
 	"math"
@@ -35,11 +37,8 @@ func (p *Part) openParquet(f *os.File) (err error) {
 	if err != nil {
 		return err
 	}
-	rows, err := p.findParquet(f.Name(), file)
+	rows, err := p.findParquet(f.Name(), file, size)
 	if err != nil {
-		return err
-	}
-	if err := rows.checkRows(size); err != nil {
 		return err
 	}
 	p.rows, p.known = rows, int(file.NumRows())
@@ -77,15 +76,13 @@ func recovered(name string, err *error) {
 }
 
 // findParquet returns a reader of the columns, which it finds by the schema. It reads no values.
-func (p *Part) findParquet(name string, file *parquet.File) (*parquetRows, error) {
+func (p *Part) findParquet(name string, file *parquet.File, size int64) (*parquetRows, error) {
 	top := file.Root().Columns()
 	var names []string
 	for _, c := range top {
 		names = append(names, c.Name())
 	}
-	label, err := p.labelColumn(names, func(label string) (int, error) {
-		return PlaceOf(name+": ", "column", label, names, columns(len(names)))
-	})
+	label, err := p.labelColumn(name+": ", names, columns(len(names)))
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +101,7 @@ func (p *Part) findParquet(name string, file *parquet.File) (*parquetRows, error
 		}
 		r.columns = append(r.columns, column)
 	}
-	return r, r.checkWidth()
+	return r, cmp.Or(r.checkWidth(), r.checkRows(size))
 }
 
 // checkWidth refuses columns that are neither one column of lists nor the declared number of
@@ -167,8 +164,7 @@ func eachRows(name string, group parquet.RowGroup, atOnce int, visit func([]parq
 	}
 	rows := group.Rows()
 	defer rows.Close()
-	read := int64(0)
-	for buffer := make([]parquet.Row, atOnce); ; {
+	for buffer, read := make([]parquet.Row, atOnce), int64(0); ; {
 		n, ended := rows.ReadRows(buffer)
 		if ended != nil && ended != io.EOF {
 			return damaged(name, ended)
@@ -245,16 +241,16 @@ type parquetColumn struct {
 // newParquetColumn returns column c. It refuses one that has not one value or list for each row.
 func newParquetColumn(file string, c *parquet.Column) (*parquetColumn, error) {
 	column := &parquetColumn{file: file, name: c.Name(), leaf: c}
-	for !column.leaf.Leaf() {
+	for {
+		if column.list = column.list || column.leaf.Repeated(); column.leaf.Leaf() {
+			return column, nil
+		}
 		inside := column.leaf.Columns()
 		if len(inside) != 1 {
 			return nil, column.wrong("has %d fields inside", "a value or a list of values for each row", len(inside))
 		}
-		column.list = column.list || column.leaf.Repeated()
 		column.leaf = inside[0]
 	}
-	column.list = column.list || column.leaf.Repeated()
-	return column, nil
 }
 
 // wrong returns an error that describes a mistake of the whole column.
@@ -272,8 +268,7 @@ func (c *parquetColumn) setNumbers(leaves []format.SchemaElement) error {
 	case kind == parquet.FixedLenByteArray && c.isHalf(leaves):
 		c.number = func(v parquet.Value) float32 {
 			var wide [1]float32
-			b := v.ByteArray()
-			kernel.FromHalves(wide[:], []uint16{uint16(b[0]) | uint16(b[1])<<8})
+			kernel.FromHalves(wide[:], []uint16{binary.LittleEndian.Uint16(v.ByteArray())})
 			return wide[0]
 		}
 	default:
@@ -345,11 +340,9 @@ func (c *parquetColumn) setLabels(d Declared) error {
 // isText reports whether values of a type are texts: bytes that are not declared as something else.
 func isText(t parquet.Type) bool {
 	if logical := t.LogicalType(); logical != nil {
-		switch logical.Value.(type) {
-		case *format.StringType, *format.EnumType:
-		default:
-			return false
-		}
+		_, text := logical.Value.(*format.StringType)
+		_, enum := logical.Value.(*format.EnumType)
+		return (text || enum) && t.Kind() == parquet.ByteArray
 	}
 	return t.Kind() == parquet.ByteArray
 }

@@ -1,6 +1,7 @@
 package vectors
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -8,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/klauspost/compress/zstd"
 	"github.com/parquet-go/parquet-go/encoding/thrift"
 	"github.com/parquet-go/parquet-go/format"
 )
@@ -38,14 +40,12 @@ func checkFooter(f io.ReaderAt, size int64) error {
 }
 
 // codecs lists the codecs that are read. LZ4_RAW, which pyarrow calls lz4, and the older LZ4 are
-// not: where its buffer is smaller than three times the packed page, parquet-go v0.32.0 unpacks
-// into a new buffer, but goes on with the old one, which holds something else, if the page has the
-// length that it declares (https://github.com/parquet-go/parquet-go/issues/608). Values come out as
-// zeros or as those of other pages, without an error.
+// not: parquet-go v0.32.0 unpacks a page into a new buffer where its own is too small, but goes on
+// with its own, if the page has the length that it declares. Values come out as zeros or as those
+// of other pages, without an error (https://github.com/parquet-go/parquet-go/issues/608).
 var codecs = []format.CompressionCodec{format.Uncompressed, format.Snappy, format.Gzip, format.Brotli, format.Zstd}
 
-// checkPages refuses unknown codecs, pages that lie outside the file or claim too much for it, and
-// another number of rows than that of all groups.
+// checkPages refuses unknown codecs, and pages and rows that cannot be in the file.
 func checkPages(f io.ReaderAt, size int64, meta *format.FileMetaData) error {
 	rows := int64(0)
 	for _, group := range meta.RowGroups {
@@ -72,7 +72,7 @@ func checkPages(f io.ReaderAt, size int64, meta *format.FileMetaData) error {
 			}
 			end := begin + m.TotalCompressedSize
 			for at := begin; at < end; {
-				n, err := checkPage(io.NewSectionReader(f, at, end-at), end-at, expansion*size)
+				n, err := checkPage(io.NewSectionReader(f, at, end-at), end-at, expansion*size, m.Codec)
 				if err != nil {
 					return fmt.Errorf("found a page at byte %d that %w", at, err)
 				}
@@ -91,7 +91,7 @@ const maxPageHeader = 1 << 16
 
 // checkPage checks the header of a page, for which room bytes are left, and returns how many bytes
 // header and page take. most bounds the bytes and the values that the page may unpack to.
-func checkPage(r io.ReaderAt, room, most int64) (size int64, err error) {
+func checkPage(r io.ReaderAt, room, most int64, codec format.CompressionCodec) (size int64, err error) {
 	head := make([]byte, min(room, maxPageHeader))
 	if _, err := r.ReadAt(head, 0); err != nil && err != io.EOF {
 		return 0, err
@@ -105,11 +105,21 @@ func checkPage(r io.ReaderAt, room, most int64) (size int64, err error) {
 	values := max(p.DataPageHeader.V.NumValues, p.DictionaryPageHeader.V.NumValues, second.NumValues)
 	packed, levels := int64(p.CompressedPageSize), int64(second.DefinitionLevelsByteLength)+int64(second.RepetitionLevelsByteLength)
 	size = int64(reader.BytesRead()) + packed
+	// Snappy and Zstandard say once more how long what they packed is.
+	stated, start, frame := uint64(0), make([]byte, zstd.HeaderMaxSize), zstd.Header{}
+	n, _ := r.ReadAt(start, size-packed+levels)
+	switch {
+	case second.IsCompressed.Valid && !second.IsCompressed.V:
+	case codec == format.Snappy:
+		stated, _ = binary.Uvarint(start[:n])
+	case codec == format.Zstd && frame.Decode(start[:n]) == nil:
+		stated = frame.FrameContentSize
+	}
 	switch unpacked := int64(p.UncompressedPageSize); {
 	case packed < 0 || size > room:
 		return 0, fmt.Errorf("claims %d bytes, expected at most the %d that are left of its column", packed, room)
-	case unpacked < 0 || unpacked > most || int64(values) > most:
-		return 0, fmt.Errorf("claims %d values in %d bytes when unpacked, expected at most %d", values, unpacked, most)
+	case unpacked < 0 || unpacked > most || int64(values) > most || stated > uint64(most):
+		return 0, fmt.Errorf("claims %d values in %d bytes when unpacked, expected at most %d", values, cmp.Or(int64(stated), unpacked), most)
 	case p.DataPageHeaderV2.Valid && second.NumValues == 0:
 		// parquet-go v0.32.0 takes its levels for a memory that is not there, and panics.
 		return 0, fmt.Errorf("is of version 2 and holds no value, expected at least one (pyarrow: data_page_version=\"1.0\")")

@@ -3,6 +3,7 @@ package vectors
 import (
 	"fmt"
 	"os"
+	"slices"
 
 	"github.com/parquet-go/parquet-go"
 )
@@ -87,10 +88,8 @@ func (t *ParquetTexts) columns(text, label int, d Declared) (texts, classes *par
 
 // valueOf returns the value of a column in a row; null where there is none.
 func valueOf(row parquet.Row, c *parquetColumn) parquet.Value {
-	for _, v := range row {
-		if v.Column() == c.leaf.Index() {
-			return v
-		}
+	if i := slices.IndexFunc(row, func(v parquet.Value) bool { return v.Column() == c.leaf.Index() }); i >= 0 {
+		return row[i]
 	}
 	return parquet.Value{}
 }

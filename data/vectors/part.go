@@ -149,7 +149,7 @@ func (p *Part) labelsPath() string {
 
 // labelColumn returns the place of the column with the labels: the declared one, or else the last.
 // If a file holds the labels, it opens that and returns -1; a declared column too is an error.
-func (p *Part) labelColumn(columns []string, find func(name string) (int, error)) (column int, err error) {
+func (p *Part) labelColumn(where string, columns []string, among string) (column int, err error) {
 	beside := exists(p.labelsPath())
 	switch label := p.declared.Label; {
 	case beside && label != "":
@@ -160,7 +160,7 @@ func (p *Part) labelColumn(columns []string, find func(name string) (int, error)
 		}
 		return -1, err
 	case label != "":
-		return find(label)
+		return PlaceOf(where, "column", label, columns, among)
 	}
 	return len(columns) - 1, nil
 }

@@ -71,9 +71,7 @@ func agrees(dir, part string, d Declared, vectors, labels []byte) error {
 		return err
 	}
 	x, want := make([]float32, len(vectors)/4), make([]uint16, len(vectors)/4)
-	if _, err := binary.Decode(vectors, binary.LittleEndian, x); err != nil {
-		return err
-	}
+	must(binary.Decode(vectors, binary.LittleEndian, x))
 	for i := 0; i < len(x); i += d.Width {
 		toUnitNorm(x[i : i+d.Width])
 	}

@@ -179,7 +179,7 @@ func (p *Part) openCSV(f *os.File) error {
 		return err
 	}
 	rows := &csvRows{RecordReader: reader, declared: p.declared}
-	if rows.label, err = p.labelColumn(reader.Header, reader.Find); err != nil {
+	if rows.label, err = p.labelColumn(f.Name()+":1:1: ", reader.Header, "names in the first line"); err != nil {
 		return err
 	}
 	p.rows = rows
