@@ -285,13 +285,20 @@ func TestSmoothSensitivityIsNotBelowBruteForce(t *testing.T) {
 }
 
 // Local sensitivities of several questions never fall with the distance: a set may lie at distance
-// 5 in all, and at 3 in the question that is most sensitive there.
+// 5 in all, and at 3 in the question that is most sensitive there. The order of questions is of no
+// account, answered or not.
 func TestSensitivityOfSeveralQuestionsRises(t *testing.T) {
 	a := votes.Aggregation{Max: votes.GaussianMax{Sigma: 40}, Check: &votes.Threshold{At: 200, Sigma: 20}}
 	questions := []votes.Question{{Votes: []int{240, 5, 5, 0}, Answered: true}, {Votes: []int{130, 100, 20, 0}}, {Votes: []int{180, 60, 10, 0}, Answered: true}}
 	local := tiny.Must(a.LocalSensitivity(questions, 250, 10))(t)
 	if !slices.IsSorted(local) || local[0] == 0 || len(local) != 251 {
 		t.Errorf("found %v …, expected 251 rising numbers", local[:5])
+	}
+	slices.Reverse(questions)
+	for d, other := range tiny.Must(a.LocalSensitivity(questions, 250, 10))(t) {
+		if !(math.Abs(other/local[d]-1) < 1e-12) {
+			t.Fatalf("found %v and %v at distance %d, expected the same", other, local[d], d)
+		}
 	}
 }
 
