@@ -265,6 +265,7 @@ func TestOpenJournalRefusesDamage(t *testing.T) {
 		"end is not an entry":    {file + "garbage", "line 5: found \"garbage\", expected an entry"},
 		"end is other JSON":      {file + `{"stop":1}`, "line 5: found"},
 		"end is a bare number":   {file + "7", "line 5: found"},
+		"end is no JSON":         {file + "{\"step\":4,\x00", "line 5: found"},
 		"end is zero bytes":      {file + "\x00\x00\x00", "line 5: found"},
 		"torn line in between":   {join(lines[0], lines[1][:50], "\n", lines[2]), "line 2: found"},
 		"newline overwritten":    {strings.TrimSuffix(file, "\n") + "x", "line 4: found"},

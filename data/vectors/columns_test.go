@@ -129,8 +129,7 @@ func TestColumnsRefuse(t *testing.T) {
 	}
 	csv := func(content string) map[string]string { return map[string]string{"train.csv": content} }
 	whole := golden(t, "lists.parquet")
-	number := Declared{Width: 1, Classes: three}
-	vector := Declared{Width: 3, Classes: three}
+	number, vector := Declared{Width: 1, Classes: three}, Declared{Width: 3, Classes: three}
 	for name, c := range map[string]struct {
 		files    map[string]string
 		declared Declared
