@@ -63,10 +63,7 @@ func checkPages(f io.ReaderAt, size int64, meta *format.FileMetaData) error {
 				// Differences of more than 32 bits: pyarrow refuses them, and parquet-go reads others.
 				return fmt.Errorf("found the column %s of large integers in DuckDB's second version, expected its first (PARQUET_VERSION V1)", name)
 			}
-			begin := m.DataPageOffset
-			if m.DictionaryPageOffset > 0 {
-				begin = min(begin, m.DictionaryPageOffset)
-			}
+			begin := min(m.DataPageOffset, cmp.Or(m.DictionaryPageOffset, m.DataPageOffset))
 			if begin < 0 || begin > size || m.TotalCompressedSize < 0 || m.TotalCompressedSize > size-begin {
 				return fmt.Errorf("found a column at byte %d with %d bytes, expected it among the %d of the file", begin, m.TotalCompressedSize, size)
 			}
