@@ -23,7 +23,8 @@ type Total struct {
 	Releases int              `json:"releases"`
 	// Answer holds whatever was chosen on the way, at the least of the runs' δ; see [Chosen].
 	account.Answer
-	// Fixed holds if all runs, and their lengths, were decided before any result was seen.
+	// Fixed is ε if it was decided before any result was seen which runs are made, and how long
+	// each is.
 	Fixed account.Answer `json:"if_decided_before"`
 	Runs  []RunTotal     `json:"runs"`           // those that released something
 	Note  string         `json:"note,omitempty"` // what the total is not about
@@ -123,9 +124,6 @@ func totalOf(d checkpoints.Data, members []checkpoints.Member) (Total, error) {
 	if t.Answer, err = Chosen(members); err != nil {
 		return Total{}, fmt.Errorf("%s: %w", d.Name, err)
 	}
-	if t.Epsilon < t.Fixed.Epsilon { // of runs that were extended
-		t.Fixed = t.Answer
-	}
 	labels := checkpoints.Unit{Kind: checkpoints.Label}
 	if of, ok := strings.CutPrefix(d.Name, labels.Of("")); ok && d.Unit.Same(labels) {
 		t.Note = fmt.Sprintf("Only the labels are protected: no total of %[1]s holds for what these runs published. Runs with private examples of %[1]s tell of labels, too: an ε of theirs comes on top here, twice", of)
@@ -201,7 +199,7 @@ func together(all []checkpoints.Member, d checkpoints.Data) (t statement.Togethe
 			if err != nil {
 				return t, err
 			}
-			t = statement.Together{DatasetEpsilon: whole.Epsilon, DatasetDelta: whole.Delta, DatasetRuns: len(members), DatasetReleases: releases, DatasetFixed: min(spent.Epsilon, whole.Epsilon)}
+			t = statement.Together{DatasetEpsilon: whole.Epsilon, DatasetDelta: whole.Delta, DatasetRuns: len(members), DatasetReleases: releases, DatasetFixed: spent.Epsilon}
 		}
 	}
 	if others := otherUnits(all, d); len(others) > 0 {
