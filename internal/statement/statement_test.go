@@ -89,6 +89,9 @@ func TestTotalThatIsNotKnown(t *testing.T) {
 			t.Errorf("found %s, expected that no ε is known, and the one of releases that were decided before", found)
 		}
 	}
+	if text := tiny.Must(statement.Statement{Run: "r", System: statement.None}.Markdown())(t); !strings.HasPrefix(string(text), "# r is NOT PRIVATE\n") {
+		t.Errorf("a baseline says %s", text)
+	}
 }
 
 // Every digit of a statement counts: with another one in its place the statement is refused. That
