@@ -51,8 +51,7 @@ func deltaAt(epsilon float64, a, b int) float64 {
 	return worst(epsilon, max(a, b), func(n, m int) bool { return n <= a && m <= b })
 }
 
-func both(t *testing.T, a, b int) *accountant.Ledger {
-	t.Helper()
+func both(a, b int) *accountant.Ledger {
 	return must(must(new(accountant.Ledger).With(ofPlan, a)).With(beyond, b))
 }
 
@@ -94,7 +93,7 @@ func worst(epsilon float64, most int, admitted func(a, b int) bool) float64 {
 // had been fixed, he passes it.
 func TestFirstPlanHoldsForWhoeverLeavesIt(t *testing.T) {
 	const planned, most, delta = 9, 12, 0.02
-	plan := both(t, planned, 0)
+	plan := both(planned, 0)
 	_, exact, err := split(checkpoints.Limit{Subject: checkpoints.Subject{Data: "d"}, Epsilon: 100, Delta: delta}, plan)
 	if err != nil {
 		t.Fatal(err)
@@ -112,7 +111,7 @@ func TestFirstPlanHoldsForWhoeverLeavesIt(t *testing.T) {
 		fits, outside := map[[2]int]bool{}, 0
 		for a := range most + 1 {
 			for b := range most + 1 {
-				cost := must(used(l, first, both(t, a, b)))
+				cost := must(used(l, first, both(a, b)))
 				if fits[[2]int{a, b}] = cost <= epsilon; cost <= epsilon && b > 0 {
 					outside++
 				}
@@ -124,7 +123,7 @@ func TestFirstPlanHoldsForWhoeverLeavesIt(t *testing.T) {
 		if rest := delta - deltaAt(epsilon, planned, 0); !(first.Rest <= rest+1e-12) || first.Rest < rest-1e-4*delta {
 			t.Errorf("limit %v: %v of δ are left, expected %v", epsilon, first.Rest, rest)
 		}
-		if cost := must(used(l, first, both(t, 0, 1))); first.Rest > 0 && cost != must(chosen(both(t, 0, 1), first.Rest)) {
+		if cost := must(used(l, first, both(0, 1))); first.Rest > 0 && cost != must(chosen(both(0, 1), first.Rest)) {
 			t.Errorf("limit %v: found ε = %v beyond the plan, expected that at the δ that it leaves", epsilon, cost)
 		}
 		t.Logf("limit ε = %.4f, plan %.4f: rest of δ %.3g, %d states beyond the plan, worst δ %.4g; by the ε of fixed releases %.4g", epsilon, exact, first.Rest, outside, found, wrong)
@@ -180,8 +179,8 @@ func TestLimitsMayNotChange(t *testing.T) {
 	on := checkpoints.Subject{Data: "d"}
 	known := Known{dir: t.TempDir(), DatasetsInfo: checkpoints.DatasetsInfo{
 		Limits:  []checkpoints.Limit{{Subject: on, Epsilon: 3, Delta: 1e-5}},
-		First:   []checkpoints.First{{Subject: on, Planned: both(t, 1, 0), Rest: 1e-6}},
-		Members: []checkpoints.Member{{Run: "a", Registration: checkpoints.Registration{Path: "a", Data: checkpoints.Data{Name: "d"}}, Entries: 1, Ledger: both(t, 1, 0)}},
+		First:   []checkpoints.First{{Subject: on, Planned: both(1, 0), Rest: 1e-6}},
+		Members: []checkpoints.Member{{Run: "a", Registration: checkpoints.Registration{Path: "a", Data: checkpoints.Data{Name: "d"}}, Entries: 1, Ledger: both(1, 0)}},
 	}}
 	for l, refusal := range map[configs.Limit]string{{Epsilon: 3, Delta: 1e-5}: "", {Epsilon: 2, Delta: 1e-5}: "split", {Epsilon: 3, Delta: 1e-6}: "split", {Epsilon: 4, Delta: 1e-5}: "never raised", {Epsilon: 3, Delta: 1e-4}: "never raised"} {
 		err := LimitState{Limit: checkpoints.Limit{Subject: on, Epsilon: l.Epsilon, Delta: l.Delta}}.refuseSetting(known)
