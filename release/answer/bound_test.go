@@ -198,17 +198,15 @@ func TestMedianDistance(t *testing.T) {
 // Parameters out of range are one line that says what was found.
 func TestInvalidQuestions(t *testing.T) {
 	total, votes := must(NewTotal([]int64{1}, 0, 1)), must(NewVotes([]int{0}, 2))
-	scores := total.Scores()
-	type call func(x float64) error
 	discard := func(_ any, err error) error { return err }
-	for name, ask := range map[string]call{
+	for name, ask := range map[string]func(x float64) error{
 		"DiscreteLaplace":        func(x float64) error { return discard(DiscreteLaplace(total, x)) },
 		"Laplace":                func(x float64) error { return discard(Laplace(total, x)) },
 		"DiscreteGaussian":       func(x float64) error { return discard(DiscreteGaussian(total, x)) },
 		"Gaussian":               func(x float64) error { return discard(Gaussian(total, x)) },
-		"Exponential":            func(x float64) error { return discard(Exponential(scores, x)) },
-		"PermuteAndFlip":         func(x float64) error { return discard(PermuteAndFlip(scores, x)) },
-		"NoisyMax":               func(x float64) error { return discard(NoisyMax(scores, x)) },
+		"Exponential":            func(x float64) error { return discard(Exponential(total.Scores(), x)) },
+		"PermuteAndFlip":         func(x float64) error { return discard(PermuteAndFlip(total.Scores(), x)) },
+		"NoisyMax":               func(x float64) error { return discard(NoisyMax(total.Scores(), x)) },
 		"GaussianMax":            func(x float64) error { return discard(GaussianMax(votes, x)) },
 		"LaplaceMax":             func(x float64) error { return discard(LaplaceMax(votes, x)) },
 		"Agreement":              func(x float64) error { return discard(Agreement(votes, 1, x)) },
@@ -229,6 +227,8 @@ func TestInvalidQuestions(t *testing.T) {
 		"no classes":             func(float64) error { return discard(NewVotes(nil, 0)) },
 		"a threshold beyond":     func(float64) error { return discard(AboveThreshold(math.MinInt64, 1, 1, 1)) },
 		"a search for nothing":   func(float64) error { return discard(AboveThreshold(1, 1, 0, 1)) },
+		"a search of nothing":    func(x float64) error { return discard(AboveThreshold(1, int64(x), 1, 1)) },
+		"values too far out":     func(float64) error { return discard(Median(nil, 0, maxContribution+1, 1, 1, 0.1)) },
 		"a step that is no step": func(float64) error { return discard(Median(nil, 0, 9, 9, 1, 0.1)) },
 	} {
 		for _, x := range []float64{0, -1, math.NaN(), math.Inf(1), math.Inf(-1)} {
