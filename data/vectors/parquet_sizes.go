@@ -58,7 +58,7 @@ func checkPages(f io.ReaderAt, size int64, meta *format.FileMetaData) error {
 				continue
 			case !slices.Contains(codecs, m.Codec):
 				return fmt.Errorf("found the column %s packed with %v, expected one of %v (pyarrow: compression=\"zstd\")", name, m.Codec, codecs)
-			case m.Type == format.Int32 && slices.Contains(m.Encoding, format.DeltaBinaryPacked) && strings.HasPrefix(meta.CreatedBy, "DuckDB") &&
+			case m.Type == format.Int32 && slices.Contains(m.Encoding, format.DeltaBinaryPacked) && strings.HasPrefix(meta.CreatedBy, "DuckDB") && m.Statistics.NullCount < m.NumValues &&
 				(len(least) != 4 || len(greatest) != 4 || binary.LittleEndian.Uint32(greatest)-binary.LittleEndian.Uint32(least) > math.MaxInt32):
 				// Differences of more than 32 bits: pyarrow refuses them, and parquet-go reads others.
 				return fmt.Errorf("found the column %s of large integers in DuckDB's second version, expected its first (PARQUET_VERSION V1)", name)
@@ -103,7 +103,7 @@ func checkPage(r io.ReaderAt, room, most int64, codec format.CompressionCodec) (
 	packed, levels := int64(p.CompressedPageSize), int64(second.DefinitionLevelsByteLength)+int64(second.RepetitionLevelsByteLength)
 	size = int64(reader.BytesRead()) + packed
 	// Snappy and Zstandard say once more how long what they packed is.
-	stated, start, frame := uint64(0), make([]byte, zstd.HeaderMaxSize), zstd.Header{}
+	stated, start, frame := uint64(0), make([]byte, max(0, min(packed-levels, zstd.HeaderMaxSize))), zstd.Header{}
 	n, _ := r.ReadAt(start, size-packed+levels)
 	switch {
 	case second.IsCompressed.Valid && !second.IsCompressed.V:

@@ -147,7 +147,7 @@ def fixed_set():
     parquet("label-twice", [[1.0], [0], [1]], None, None, 'found column "label" twice', fields=twice)
     import duckdb  # random files need none
 
-    duckdb.sql(f"COPY (SELECT unnest([-2147483647::INT, 5, 2147483647, 7]) AS x, 0 AS label) TO '{folder}/duckdb.parquet' (PARQUET_VERSION V2)")
+    duckdb.sql(f"COPY (SELECT NULL::INT AS none, unnest([-2147483647::INT, 5, 2147483647, 7]) AS x, 0 AS label) TO '{folder}/duckdb.parquet' (PARQUET_VERSION V2)")
     case("differences of 33 bits", "duckdb.parquet", refused="found the column x of large integers in DuckDB's second version", label="label", width=1)
 
     large = numpy.array([[1.0], [1e39]])
