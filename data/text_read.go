@@ -41,8 +41,8 @@ func eachTextOfTable(s Spec, path string, visit func(string, uint8) error) (int,
 		return 0, fmt.Errorf("%s:1:1: %w", path, err)
 	}
 	// A first line with a class is a record that would be passed over. The names 0, 1, … are of pandas.
-	if _, class := s.classOf(r.Header[max(label, 0)]); class && label >= 0 && s.Label == "" && r.Header[text] != "0" {
-		return 0, r.WrongHeader("found a class for the name of a column", "the names of the columns")
+	if _, class := s.classOf(r.Header[max(label, 0)]); class && label >= 0 && s.Column+s.Label == "" && r.Header[text] != "0" {
+		return 0, r.WrongHeader("found a class for the name of a column", "the names of the columns, or this one in data.label")
 	}
 	r.KeepSpaces() // of texts; those of a class are no part of it
 	return r.Each(func(record []string) error {
