@@ -120,7 +120,7 @@ class Runs(unittest.TestCase):
             """Make the statement one of no release."""
             return lambda run: statement(ledger_entries=entries, ledger_head=read_chain(run / "ledger.jsonl")[1][entries], epsilon=0.01)(run)
 
-        for edit in (of_nothing(0), of_nothing(-1), statement(epsilon=2.97), statement(epsilon=None), lambda run: (run / "privacy.json").write_text("{"), lambda run: (run / "model.safetensors").write_bytes(b""), statement(epsilon_plain=2), statement(delta=1e-6), statement(ledger_head=hashlib.sha256(b"").hexdigest()[:32]), without_a_step, other_noise):
+        for edit in (of_nothing(0), of_nothing(-1), statement(epsilon=2.97), statement(epsilon=None), statement(epsilon=10**400), lambda run: (run / "privacy.json").write_text("{"), lambda run: (run / "model.safetensors").write_bytes(b""), statement(epsilon_plain=2), statement(delta=1e-6), statement(ledger_head=hashlib.sha256(b"").hexdigest()[:32]), without_a_step, other_noise):
             verdict = verify(self.changed(edit))
             self.assertIs(verdict.holds, False, str(verdict))
 
