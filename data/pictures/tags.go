@@ -93,11 +93,7 @@ func exif(r io.ReadSeeker, at int64, part func(head []byte) (skip, size int64, f
 		}
 		at += skip
 		if found {
-			content := readFrom(r, at, size)
-			if content == nil {
-				return nil
-			}
-			content, prefixed := bytes.CutPrefix(content, []byte(exifPrefix))
+			content, prefixed := bytes.CutPrefix(readFrom(r, at, size), []byte(exifPrefix))
 			if t := readTags(bytes.NewReader(content)); t != nil || prefixed {
 				return t
 			}
@@ -106,7 +102,7 @@ func exif(r io.ReadSeeker, at int64, part func(head []byte) (skip, size int64, f
 	}
 }
 
-// readFrom returns the n bytes from byte at on; nil if there are fewer, for which it takes no memory.
+// readFrom returns the n bytes from byte at on, or nil. It takes no memory for bytes that are not there.
 func readFrom(r io.ReadSeeker, at, n int64) []byte {
 	if _, err := r.Seek(at, io.SeekStart); err != nil {
 		return nil

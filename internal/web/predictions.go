@@ -10,6 +10,7 @@ import (
 	"html/template"
 	"io"
 	"mime"
+	"mime/multipart"
 	"net/http"
 	"time"
 
@@ -107,23 +108,18 @@ func body(r *http.Request) ([]byte, error) {
 	case "application/json": // its braces and keys would be taken for a text
 		return nil, errNone
 	case "multipart/form-data":
+		var part *multipart.Part
 		form, err := r.MultipartReader()
+		for err == nil && (part == nil || part.FileName() == "") {
+			part, err = form.NextPart()
+		}
+		if err != nil && !errors.As(err, new(*http.MaxBytesError)) {
+			err = errNone
+		}
 		if err != nil {
-			return nil, errNone
+			return nil, err
 		}
-		for {
-			part, err := form.NextPart()
-			if errors.As(err, new(*http.MaxBytesError)) {
-				return nil, err
-			}
-			if err != nil {
-				return nil, errNone
-			}
-			if part.FileName() != "" {
-				sent = part
-				break
-			}
-		}
+		sent = part
 	}
 	content, err := io.ReadAll(sent)
 	if err == nil && len(content) == 0 {
