@@ -288,7 +288,7 @@ func TestPageClaims(t *testing.T) {
 		"empty, version 2": {header("\x00", "\x00", strings.Replace(data2, "\x15\x04", "\x15\x00", 1)), "is of version 2 and holds no value"},
 		"cut":              {"\x15\x00\x15", "has a damaged header"},
 	} {
-		codec := codecs[map[string]int{"Snappy": 1, "Zstandard": 4, "not packed": 1}[name]]
+		codec := codecs[map[string]int{"Snappy": 1, "Zstandard": 4, "not packed": 1, "unpacked": 1}[name]]
 		size, err := checkPage(strings.NewReader(c.page), int64(len(c.page)), 100, codec)
 		if c.says == "" && (err != nil || size != int64(len(c.page))) {
 			t.Errorf("%s: found %d bytes (%v), expected %d", name, size, err, len(c.page))

@@ -116,7 +116,7 @@ func checkPage(r io.ReaderAt, room, most int64, codec format.CompressionCodec) (
 	case packed < 0 || size > room:
 		return 0, fmt.Errorf("claims %d bytes, expected at most the %d that are left of its column", packed, room)
 	case unpacked < 0 || unpacked > most || int64(values) > most || stated > uint64(most):
-		return 0, fmt.Errorf("claims %d values in %d bytes when unpacked, expected at most %d", values, cmp.Or(int64(stated), unpacked), most)
+		return 0, fmt.Errorf("claims %d values in %d bytes when unpacked, expected at most %d", values, int64(max(stated, uint64(unpacked))), most)
 	case p.DataPageHeaderV2.Valid && second.NumValues == 0:
 		// parquet-go v0.32.0 takes its levels for a memory that is not there, and panics.
 		return 0, fmt.Errorf("is of version 2 and holds no value, expected at least one (pyarrow: data_page_version=\"1.0\")")
