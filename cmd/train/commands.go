@@ -1,11 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
 	"dpsgd/cmd/train/internal/shell"
+	"dpsgd/internal/kernel"
 	"dpsgd/internal/selftest"
 
 	"github.com/spf13/cobra"
@@ -34,7 +36,8 @@ a model, a privacy statement and a ledger of what was released in its folder.
 	root.PersistentFlags().BoolVar(&a.JSON, "json", false, "print the result as one JSON object on the last line of standard output")
 	root.PersistentPreRunE = func(c *cobra.Command, _ []string) error {
 		a.Hint(c, waits[strings.TrimPrefix(c.CommandPath(), root.Name()+" ")])
-		return refuseRanks(c)
+		_, err := kernel.Selected()
+		return cmp.Or(shell.AsUsage(err), refuseRanks(c))
 	}
 	root.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
 	root.AddGroup(&cobra.Group{ID: mostUsed, Title: mostUsed + ":"})

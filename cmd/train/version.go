@@ -28,9 +28,9 @@ func versionCommand(a *shell.App) *cobra.Command {
 		Short: "Print version, Go version, system and the kernels in use",
 		Args:  shell.None,
 		RunE: func(c *cobra.Command, args []string) error {
-			b, err := thisBuild()
+			b := thisBuild()
 			b.MPI = mpiLibrary()
-			return a.Print(b, err, func(w io.Writer) {
+			return a.Print(b, nil, func(w io.Writer) {
 				fmt.Fprintf(w, "train %s %s %s kernels=%s", b.Version, b.Go, b.System, b.Kernels)
 				if b.Revision != "" {
 					fmt.Fprintf(w, " revision=%s", b.Revision)
@@ -44,20 +44,15 @@ func versionCommand(a *shell.App) *cobra.Command {
 	}
 }
 
-// version returns what --version prints behind the name of the program, or "(unknown)".
-func version() string {
-	if b, err := thisBuild(); err == nil {
-		return b.Version
-	}
-	return "(unknown)"
-}
+// version returns what --version prints behind the name of the program.
+func version() string { return thisBuild().Version }
 
-func thisBuild() (build, error) {
-	kernels, err := kernel.Selected()
+func thisBuild() build {
+	kernels, _ := kernel.Selected() // the root command refuses a name that is not there
 	b := build{Version: "(unknown)", Go: runtime.Version(), System: runtime.GOOS + "/" + runtime.GOARCH, Kernels: kernels}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
-		return b, err
+		return b
 	}
 	b.Version = info.Main.Version
 	settings := map[string]string{}
@@ -68,5 +63,5 @@ func thisBuild() (build, error) {
 	if settings["vcs.modified"] == "true" {
 		b.Revision += "+"
 	}
-	return b, err
+	return b
 }

@@ -42,6 +42,5 @@ func selectKernel(name string, supported []*kernelSet) (*kernelSet, error) {
 		}
 		names = append(names, k.name)
 	}
-	return best, fmt.Errorf("kernel: %s is %q, expected one that this machine supports (%s); running %s",
-		environment, name, strings.Join(names, ", "), best.name)
+	return best, fmt.Errorf("kernel: %s is %q, expected one that this machine supports (%s)", environment, name, strings.Join(names, ", "))
 }

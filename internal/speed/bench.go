@@ -112,10 +112,6 @@ func physicalOf(c *configs.Config) (int, error) {
 // training does, without drawing a sample, ledger and reports; the update is SGD in every mode.
 // Parameters and gradients do not leave Measure.
 func Measure(ctx context.Context, c *configs.Config, mode string, d time.Duration) (*Result, error) {
-	selected, err := kernel.Selected()
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", configs.ErrInvalid, err)
-	}
 	b, err := newBench(c, mode)
 	if err != nil {
 		return nil, err
@@ -126,6 +122,7 @@ func Measure(ctx context.Context, c *configs.Config, mode string, d time.Duratio
 		return nil, err
 	}
 	step := median(times)
+	selected, _ := kernel.Selected()
 	result := &Result{
 		Model: cmp.Or(c.Model.Name, "layers"), Mode: mode, Batch: c.Training.BatchSize, Threads: b.pool.Threads(), Kernel: selected,
 		ExamplesPerSecond: float64(c.Training.BatchSize) / step.Seconds(), StepMS: milliseconds(step),
