@@ -54,10 +54,10 @@ def numbers(rng, type, shape):
 
 def parquet(name, columns, vectors, labels, refused="", label="label", fields=None, **options):
     table = pyarrow.table(columns, schema=fields and pyarrow.schema(fields))
-    if any(c.type in (pyarrow.bool_(), pyarrow.list_(pyarrow.bool_())) or str(c.type).startswith("fixed_size_list<item: bool") for c in table.columns):
-        refused = "holds BOOLEAN, expected "
-    elif options.get("compression") == "lz4":
+    if options.get("compression") == "lz4":
         refused = REFUSED_CODEC
+    elif any(c.type in (pyarrow.bool_(), pyarrow.list_(pyarrow.bool_())) or str(c.type).startswith("fixed_size_list<item: bool") for c in table.columns):
+        refused = "holds BOOLEAN, expected "
     pyarrow.parquet.write_table(table, folder / (name + ".parquet"), **options)
     width = numpy.asarray(vectors).shape[1] if vectors is not None else 1
     may = "holds no value" if options.get("data_page_version") == "2.0" and "v" in columns else ""  # pyarrow writes empty pages at times
