@@ -81,15 +81,18 @@ func Find(g mpi.Group, c *configs.Config, r setup.Request) (source *setup.Source
 
 // find finds the data of this rank, rank 0 or another. Its results are those of [Find].
 func find(g mpi.Group, c *configs.Config, r setup.Request) (*setup.Source, []int, error) {
-	_, byPlace := c.Training.Sampling.(*release.Cyclic)
-	switch apart := c.Performance.DataPerRank; {
-	case apart && (c.Federated.Any() || c.Features.Any() || c.Privacy.Unit == configs.UnitPerson):
+	if !c.Performance.DataPerRank {
+		source, err := r.Find(c)
+		return source, nil, err
+	}
+	if c.Federated.Any() || c.Features.Any() || c.Privacy.Unit == configs.UnitPerson {
 		return nil, nil, fmt.Errorf("%w: performance.data_per_rank is true, expected false with clients, features or persons: their records would be on several ranks", setup.ErrPlan)
-	case apart && byPlace:
+	}
+	if _, byPlace := c.Training.Sampling.(*release.Cyclic); byPlace {
 		return nil, nil, fmt.Errorf("%w: performance.data_per_rank is true, expected false with training.sampling cyclic: other parts would have other places", setup.ErrPlan)
 	}
 	source, err := r.Find(c)
-	if err != nil || !c.Performance.DataPerRank {
+	if err != nil {
 		return source, nil, err
 	}
 	bounds, err := boundsOf(g, source.Examples)
