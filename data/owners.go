@@ -42,10 +42,12 @@ func nameOf(text string) string { return norm.NFC.String(strings.TrimSpace(text)
 
 func ownersOfRecords(spec Spec) ([]string, error) {
 	var owners []string
-	_, err := eachRecord(spec, parts[0], func(t *tableReader, record []string) error {
-		place, err := t.Find(spec.Group)
-		if err != nil {
-			return err
+	place := -1
+	_, err := eachRecord(spec, parts[0], func(t *tableReader, record []string) (err error) {
+		if place < 0 {
+			if place, err = t.Find(spec.Group); err != nil {
+				return err
+			}
 		}
 		owner := nameOf(record[place])
 		if owner == "" {
