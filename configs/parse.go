@@ -157,7 +157,7 @@ func (d document) conditions(r *report, c *Config, bad map[string]bool) {
 	defaults, dropped := DefaultConfig(), map[string]bool{}
 	for _, f := range fields {
 		s, ok := d[f.path]
-		if !ok || f.applies(c) || r.ofRun && f.only == withNoise || bad[f.path] || bad[f.only.key] || slices.ContainsFunc(others(f.only.key), func(path string) bool { return bad[path] }) {
+		if !ok || f.applies(c) || r.ofRun && f.kept() || bad[f.path] || bad[f.only.key] || slices.ContainsFunc(others(f.only.key), func(path string) bool { return bad[path] }) {
 			continue
 		}
 		if (d.overrides(f.only.key) || dropped[f.only.key]) && !s.override {

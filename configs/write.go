@@ -52,8 +52,12 @@ func (f *field) written(c *Config) bool {
 	if list, ok := f.at(c).(*[]string); ok && len(*list) == 0 {
 		return false
 	}
-	return (f.applies(c) || f.only == withNoise) && (len(others(f.path)) == 0 || f.given(c)) && !(slices.Contains(later, f.path) && f.isDefault(c))
+	return (f.applies(c) || f.kept()) && (len(others(f.path)) == 0 || f.given(c)) && !(slices.Contains(later, f.path) && f.isDefault(c))
 }
+
+// kept reports whether files of runs may have the field where it has no effect, as those that earlier
+// versions wrote do: without it they would be other plans.
+func (f *field) kept() bool { return f.only == withNoise }
 
 func (f *field) isDefault(c *Config) bool {
 	defaults := DefaultConfig()
