@@ -149,6 +149,7 @@ func (p *Part) labelsPath() string {
 
 // labelColumn returns the place of the column with the labels: the declared one, or else the last.
 // If a file holds the labels, it opens that and returns -1; a declared column too is an error.
+// where and among are for errors; see [PlaceOf].
 func (p *Part) labelColumn(where string, columns []string, among string) (column int, err error) {
 	beside := exists(p.labelsPath())
 	switch label := p.declared.Label; {

@@ -116,8 +116,8 @@ func (r *RecordReader) Wrong(field int, found, expected string) error {
 	return r.wrong(line, column, fmt.Sprintf("column %q: %s", r.Header[field], found), expected)
 }
 
-// PlaceOf returns the place of a name among others. It fails, with what the name is and where, if the
-// name is not there just once.
+// PlaceOf returns the place of a name among others, and an error if it is not there just once: that
+// begins with where, and says what the name is and among what it was expected.
 func PlaceOf(where, what, name string, names []string, among string) (int, error) {
 	place := slices.Index(names, name)
 	if place < 0 {
